@@ -53,6 +53,7 @@ test: lint test-rust test-python ## everything that must pass: lints, Rust tests
 lint: $(VENV)/dev ## formatting, clippy, rustdoc, ruff, strict pyright (warnings are errors), words and line widths
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked -p quipu --no-default-features --tests -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -63,6 +64,7 @@ test-rust:
 	mkdir -p $(TARGET)
 	cargo test --no-fail-fast $(RUST_TESTED) 2>&1 | tee $(TARGET)/test-rust.log
 	cargo test --no-fail-fast --locked $(MUTANTS) 2>&1 | tee -a $(TARGET)/test-rust.log
+	cargo test --locked -p quipu --no-default-features --test without_arrow 2>&1 | tee -a $(TARGET)/test-rust.log
 
 test-spark: module ## quipu.spark with Spark itself, which pip installs; needs Java 17
 	$(VENV)/bin/pip install --quiet 'pyspark==4.3.0'

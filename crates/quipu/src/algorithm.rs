@@ -1,17 +1,11 @@
-//! Algorithms on projections, and their results as Arrow columns.
+//! Algorithms on projections, and their results as properties and relations.
 
 use crate::database::Database;
 use crate::graph_relations::GraphRelations;
 use crate::script::{Parameters, RunOptions};
-use crate::series_arrow::series_of_arrow;
 use analytics::{AlgorithmResult, Arguments, Found, Numbers, Projection, ResultColumn, Run};
-use arrow_array::builder::LargeStringBuilder;
-use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, UInt32Array, UInt64Array,
-};
-use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, Field, Schema};
-use model::{Frame, Value};
+use base::Validity;
+use model::{Frame, Series, Type, Value, Values};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,59 +51,50 @@ impl Database {
     }
 }
 
-/// The columns of a result ([`AlgorithmResult::columns`]) as an Arrow batch.
+/// The columns of a result ([`AlgorithmResult::columns`]), and which of them may have nulls.
 ///
 /// # Errors
 /// Those of reading the names of vertices.
-pub fn algorithm_batch(result: &AlgorithmResult) -> Result<RecordBatch> {
-    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+pub(crate) fn frame_of(result: &AlgorithmResult) -> Result<(Frame, Vec<bool>)> {
+    let (mut names, mut series, mut optional) = (Vec::new(), Vec::new(), Vec::new());
     for (name, column) in result.columns()? {
-        let is_nullable = matches!(column, ResultColumn::OptionalIds(..));
-        let array = array(column);
-        fields.push(Field::new(name, array.data_type().clone(), is_nullable));
-        arrays.push(array);
+        names.push(name.to_owned());
+        optional.push(matches!(column, ResultColumn::OptionalIds(..)));
+        series.push(series_of(column));
     }
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
-        .map_err(|error| Error::caused(ErrorKind::Internal, error))
+    let frame = Frame::new(names, series);
+    Ok((frame.map_err(|error| Error::caused(ErrorKind::Internal, error))?, optional))
 }
 
-fn array(column: ResultColumn) -> ArrayRef {
+fn series_of(column: ResultColumn) -> Series {
     match column {
-        ResultColumn::Ids(column) => id_array(&column, None),
-        ResultColumn::OptionalIds(column, flags) => id_array(&column, Some(flags)),
-        ResultColumn::Numbers(Numbers::Float(all)) => Arc::new(Float64Array::from(all)),
-        ResultColumn::Numbers(Numbers::Int(all)) => Arc::new(Int64Array::from(all)),
-        ResultColumn::Numbers(Numbers::Small(all)) => Arc::new(UInt32Array::from(all)),
-        ResultColumn::Value(Value::Bool(bool)) => Arc::new(BooleanArray::from(vec![bool])),
-        ResultColumn::Value(Value::Int(int)) => Arc::new(Int64Array::from(vec![int])),
-        ResultColumn::Value(Value::Float(float)) => Arc::new(Float64Array::from(vec![float])),
+        ResultColumn::Ids(ids) => ids_of(ids).into(),
+        ResultColumn::OptionalIds(ids, flags) => {
+            let mut valid = Validity::default();
+            flags.into_iter().enumerate().for_each(|(i, flag)| valid.push(i, flag));
+            Series { values: ids_of(ids), valid }
+        }
+        ResultColumn::Numbers(Numbers::Float(all)) => Values::Float(all).into(),
+        ResultColumn::Numbers(Numbers::Int(all)) => Values::Int(all).into(),
+        ResultColumn::Numbers(Numbers::Small(all)) => {
+            Values::Int(all.into_iter().map(i64::from).collect()).into()
+        }
+        ResultColumn::Value(Value::Bool(bool)) => Values::Bool(vec![bool]).into(),
+        ResultColumn::Value(Value::Int(int)) => Values::Int(vec![int]).into(),
+        ResultColumn::Value(Value::Float(float)) => Values::Float(vec![float]).into(),
         ResultColumn::Value(other) => {
-            let mut builder = LargeStringBuilder::new();
-            builder.append_value(other.to_string());
-            Arc::new(builder.finish())
+            let mut strings = Series::of_type(&Type::String);
+            strings.push(Value::Str(other.to_string()));
+            strings
         }
     }
 }
 
-/// Ids as an array; null where a flag is false.
-pub(crate) fn id_array(column: &VertexColumn, flags: Option<Vec<bool>>) -> ArrayRef {
+fn ids_of(column: VertexColumn) -> Values {
     match column {
-        VertexColumn::U64(ids) => {
-            Arc::new(UInt64Array::new(ids.clone().into(), flags.map(NullBuffer::from)))
-        }
-        VertexColumn::I64(ids) => {
-            Arc::new(Int64Array::new(ids.clone().into(), flags.map(NullBuffer::from)))
-        }
-        VertexColumn::Str(ids) => {
-            let mut builder = LargeStringBuilder::new();
-            for i in 0..ids.len() {
-                match flags.as_ref().is_none_or(|flags| flags[i]) {
-                    true => builder.append_value(String::from_utf8_lossy(ids.get(i))),
-                    false => builder.append_null(),
-                }
-            }
-            Arc::new(builder.finish())
-        }
+        VertexColumn::U64(ids) => Values::Id(ids),
+        VertexColumn::I64(ids) => Values::Int(ids),
+        VertexColumn::Str(ids) => Values::Str(ids),
     }
 }
 
@@ -127,14 +112,14 @@ impl GraphRelations {
     /// property of vertices, or its type does not fit; those of
     /// [`GraphRelations::merge_nodes`].
     pub fn write_property(&self, result: &AlgorithmResult, name: &str) -> Result<()> {
-        let batch = algorithm_batch(result)?;
+        let (frame, _) = frame_of(result)?;
         let is_of_vertices =
             matches!(result.found, Found::Values(_) | Found::Tree(_) | Found::Groups { .. });
-        if !is_of_vertices || batch.num_columns() < 2 {
+        let ([vertices, values, ..], true) = (frame.columns(), is_of_vertices) else {
             let what = format!("{} finds no value for each vertex", result.algorithm);
             let hint = "`write` writes its columns to a relation";
             return Err(Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")));
-        }
+        };
         let nodes = self.nodes()?;
         if !nodes.columns().iter().any(|column| !column.is_key && column.name == name) {
             let names = nodes.columns().iter().filter(|column| !column.is_key);
@@ -147,13 +132,13 @@ impl GraphRelations {
             return Err(Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")));
         }
         let names = vec!["vertex".to_owned(), name.to_owned()];
-        for start in (0..batch.num_rows()).step_by(PROPERTY_ROWS_STEP) {
-            let step = batch.slice(start, PROPERTY_ROWS_STEP.min(batch.num_rows() - start));
-            let schema = batch.schema();
-            let series = (0..2).map(|i| series_of_arrow(step.column(i), schema.field(i)));
-            let frame = Frame::new(names.clone(), series.collect::<Result<_>>()?)
-                .map_err(|error| Error::caused(ErrorKind::Internal, error))?;
-            self.merge_nodes(&frame)?;
+        for start in (0..frame.len()).step_by(PROPERTY_ROWS_STEP) {
+            let end = frame.len().min(start + PROPERTY_ROWS_STEP);
+            let rows: Vec<u32> = (start..end).map(|row| row as u32).collect();
+            let step =
+                Frame::new(names.clone(), vec![vertices.gather(&rows), values.gather(&rows)])
+                    .map_err(|error| Error::caused(ErrorKind::Internal, error))?;
+            self.merge_nodes(&step)?;
         }
         Ok(())
     }
@@ -177,23 +162,23 @@ impl Database {
         relation: &str,
         options: &RunOptions<'_>,
     ) -> Result<()> {
-        let batch = algorithm_batch(result)?;
-        let (schema, names) = (batch.schema(), batch.schema());
-        let names = names.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+        let (frame, optional) = frame_of(result)?;
+        let names = frame.names();
         let keys = match result.found {
             Found::Edges { .. } | Found::Paths { .. } | Found::Walks { .. } => 2,
             _ => 1,
         };
         let column = |i: usize| {
-            let of = match batch.column(i).data_type() {
-                DataType::Float64 => "Float",
-                DataType::Boolean => "Bool",
-                DataType::LargeUtf8 => "String",
+            let series = &frame.columns()[i];
+            let of = match series.values {
+                Values::Float(_) => "Float",
+                Values::Bool(_) => "Bool",
+                Values::Str(_) => "String",
+                Values::Int(_) => "Int",
                 // An id may be above the largest `Int`.
-                DataType::UInt64 => "Any",
-                _ => "Int",
+                _ => "Any",
             };
-            let null = if schema.field(i).is_nullable() && of != "Any" { "?" } else { "" };
+            let null = if optional[i] && of != "Any" { "?" } else { "" };
             format!("{}: {of}{null}", names[i])
         };
         let list = |range: Range<usize>| range.map(column).collect::<Vec<_>>().join(", ");
@@ -204,12 +189,9 @@ impl Database {
             list(0..keys),
             list(keys..names.len()),
         );
-        let series = batch.columns().iter().zip(schema.fields());
-        let series = series.map(|(array, field)| series_of_arrow(array, field));
-        let frame = Frame::new(names, series.collect::<Result<_>>()?)
-            .map_err(|error| Error::caused(ErrorKind::Internal, error))?;
+        let rows = frame.len();
         let data = BTreeMap::from([(relation.to_owned(), frame)]);
-        if batch.num_rows() >= BULK_ROWS_MIN {
+        if rows >= BULK_ROWS_MIN {
             self.run_with(&script, &Parameters::new(), options)?;
             return self.import_relations_with(&data, options);
         }

@@ -1,13 +1,9 @@
 //! Results of algorithms as files: delimited text, Parquet and Arrow.
 
-use crate::algorithm::algorithm_batch;
+use crate::algorithm::frame_of;
 use crate::export::ExportFormat;
+use crate::relation_export::{write_header, write_rows};
 use analytics::AlgorithmResult;
-use arrow_array::RecordBatch;
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_ipc::writer::FileWriter;
-use arrow_schema::ArrowError;
-use parquet::arrow::ArrowWriter;
 use std::io::Write;
 use store::{Error, ErrorKind, Result};
 
@@ -25,78 +21,48 @@ pub fn export_result(
     format: ExportFormat,
     go_on: &dyn Fn() -> bool,
 ) -> Result<()> {
-    let batch = algorithm_batch(result)?;
     match format {
-        ExportFormat::Text(delimiter) => write_text(&batch, out, delimiter, go_on),
-        ExportFormat::Parquet => {
-            let wrong = |error: parquet::errors::ParquetError| failed(&error);
-            let mut writer = ArrowWriter::try_new(out, batch.schema(), None).map_err(wrong)?;
-            writer.write(&batch).map_err(wrong)?;
-            writer.close().map(drop).map_err(wrong)
+        ExportFormat::Text(delimiter) => write_text(result, out, delimiter, go_on),
+        #[cfg(feature = "arrow")]
+        _ => {
+            let batch = crate::algorithm_arrow::algorithm_batch(result)?;
+            crate::columnar_export::write_batch(&batch, out, format)
         }
-        ExportFormat::Arrow => {
-            let wrong = |error: ArrowError| failed(&error);
-            let mut writer = FileWriter::try_new(out, &batch.schema()).map_err(wrong)?;
-            writer.write(&batch).map_err(wrong)?;
-            writer.finish().map_err(wrong)
-        }
+        #[cfg(not(feature = "arrow"))]
+        _ => Err(crate::export::without_arrow()),
     }
 }
 
 fn write_text(
-    batch: &RecordBatch,
+    result: &AlgorithmResult,
     out: &mut impl Write,
     delimiter: u8,
     go_on: &dyn Fn() -> bool,
 ) -> Result<()> {
-    let options = FormatOptions::new();
-    let columns: std::result::Result<Vec<_>, _> = batch
-        .columns()
-        .iter()
-        .map(|column| ArrayFormatter::try_new(column.as_ref(), &options))
-        .collect();
-    let columns = columns.map_err(|error| failed(&error))?;
+    let (frame, _) = frame_of(result)?;
     let mut text = Vec::new();
-    for (i, field) in batch.schema().fields().iter().enumerate() {
-        push(&mut text, i, field.name(), delimiter);
-    }
-    text.push(b'\n');
-    for row in 0..batch.num_rows() {
-        for (i, column) in columns.iter().enumerate() {
-            push(&mut text, i, &column.value(row).to_string(), delimiter);
-        }
-        text.push(b'\n');
-        if row % ROWS_UNCHECKED == ROWS_UNCHECKED - 1 {
-            out.write_all(&text).map_err(io_error)?;
-            text.clear();
-            if !go_on() {
-                return Err(Error::new(ErrorKind::Cancelled, "the call was stopped"));
-            }
+    write_header(frame.names().iter().map(String::as_str), delimiter, &mut text);
+    for start in (0..frame.len()).step_by(ROWS_UNCHECKED) {
+        let rows = start..frame.len().min(start + ROWS_UNCHECKED);
+        write_rows(&frame, rows, delimiter, write_float, &mut text);
+        out.write_all(&text).map_err(io_error)?;
+        text.clear();
+        if !go_on() {
+            return Err(Error::new(ErrorKind::Cancelled, "the call was stopped"));
         }
     }
     out.write_all(&text).and_then(|()| out.flush()).map_err(io_error)
 }
 
-/// Appends a field, in quotes where it would be misread without.
-fn push(text: &mut Vec<u8>, column: usize, field: &str, delimiter: u8) {
-    if column > 0 {
-        text.push(delimiter);
-    }
-    let is_special = |byte: u8| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r');
-    match field.bytes().any(is_special) {
-        false => text.extend_from_slice(field.as_bytes()),
-        true => {
-            text.push(b'"');
-            text.extend_from_slice(field.replace('"', "\"\"").as_bytes());
-            text.push(b'"');
-        }
-    }
+/// As `Debug` does: whole numbers have a decimal point, by which readers know floats.
+fn write_float(value: f64, buffer: &mut String, text: &mut Vec<u8>) {
+    use std::fmt::Write as _;
+    buffer.clear();
+    // Writing to a string cannot fail.
+    let _ = write!(buffer, "{value:?}");
+    text.extend_from_slice(buffer.as_bytes());
 }
 
 fn io_error(error: std::io::Error) -> Error {
     Error::caused(ErrorKind::Io, error)
-}
-
-fn failed(error: &dyn std::error::Error) -> Error {
-    Error::new(ErrorKind::Io, error.to_string())
 }

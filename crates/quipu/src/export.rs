@@ -1,8 +1,8 @@
 //! Exports a graph to a file that the user chooses.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
-use arrow_ipc::writer::FileWriter;
-use arrow_schema::ArrowError;
+#[cfg(feature = "arrow")]
+use crate::columnar_export::write_graph;
 use env::{EnvError, Output};
 use flate2::{Compression, write::GzEncoder};
 use std::io::{BufWriter, Write};
@@ -150,8 +150,12 @@ fn write(
         ExportFormat::Text(delimiter) => {
             with_compression(path, &mut out, |out| graph.export_csv(out, delimiter, progress))?
         }
+        #[cfg(feature = "arrow")]
         ExportFormat::Parquet => graph.export_parquet(&mut out, progress)?,
-        ExportFormat::Arrow => write_arrow(graph, &mut out, progress)?,
+        #[cfg(feature = "arrow")]
+        ExportFormat::Arrow => write_graph(graph, &mut out, progress)?,
+        #[cfg(not(feature = "arrow"))]
+        _ => return Err(without_arrow()),
     };
     out.flush().map_err(failed(path))?;
     Ok(edges)
@@ -180,18 +184,11 @@ pub(crate) fn with_compression<R>(
     }
 }
 
-fn write_arrow(graph: &Graph, out: impl Write, progress: &dyn Fn(u64) -> bool) -> Result<u64> {
-    let wrong = |error: ArrowError| Error::new(ErrorKind::Io, error.to_string());
-    let (vertex, weight) = graph.ingest_types();
-    let schema = ingest::arrow_edges::schema(vertex, weight);
-    let mut writer = FileWriter::try_new(out, &schema).map_err(wrong)?;
-    let edges = graph.export_chunks(progress, |chunk| {
-        let batch = ingest::arrow_edges::to_batch(chunk, vertex, weight)
-            .map_err(|error| Error::caused(ErrorKind::InvalidInput, error))?;
-        writer.write(&batch).map_err(wrong)
-    })?;
-    writer.finish().map_err(wrong)?;
-    Ok(edges)
+/// The error of a build without the feature `arrow`.
+#[cfg(not(feature = "arrow"))]
+pub(crate) fn without_arrow() -> Error {
+    let what = "this build has neither Parquet nor Arrow\nhint: build with the feature `arrow`";
+    Error::new(ErrorKind::InvalidInput, what)
 }
 
 /// Refuses a path in the folder of any database or backup; `place` is where it leads to.

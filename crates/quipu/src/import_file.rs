@@ -10,13 +10,11 @@
 //!    length is 0.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
+#[cfg(feature = "arrow")]
+use crate::arrow_file::{ArrowBatches, arrow_file};
 use crate::options::GraphOptions;
-use crate::property_rows::RecordBatches;
-use arrow_array::RecordBatch;
-use arrow_ipc::reader::FileReader;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use store::{Error, ErrorKind, Result};
 use views::graph::{Graph, VertexType, WeightType};
@@ -39,10 +37,29 @@ enum Source {
 
 /// The start of a file, as its format is read.
 enum Start {
+    #[cfg(feature = "arrow")]
     Parquet(File),
-    Arrow(arrow_schema::SchemaRef, RecordBatches),
+    #[cfg(feature = "arrow")]
+    Arrow(ArrowBatches),
     /// Its first bytes, as they are stored.
     Text(Vec<u8>),
+}
+
+/// A format of files that is not text.
+enum Binary {
+    Parquet,
+    Arrow,
+}
+
+impl Binary {
+    /// The format of a file that starts with these bytes; `None` for text.
+    fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
+            [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(Self::Arrow),
+            _ => None,
+        }
+    }
 }
 
 impl ImportFile {
@@ -101,13 +118,16 @@ impl ImportFile {
         &mut self,
         options: &ImportOptions,
     ) -> Result<Option<(ingest::VertexType, ingest::WeightType)>> {
-        let (edges, name) = (&options.text.edges, self.name.clone());
+        let name = self.name.clone();
         let found = match self.start()? {
-            Start::Parquet(file) => ingest::parquet_edges::types_of(file, &name, edges).map(Some),
-            Start::Arrow(schema, mut batches) => {
-                let first = batches.next().transpose()?;
-                let first = first.unwrap_or_else(|| RecordBatch::new_empty(schema));
-                let types = ingest::arrow_edges::types_of_batch(&first, &name, edges);
+            #[cfg(feature = "arrow")]
+            Start::Parquet(file) => {
+                ingest::parquet_edges::types_of(file, &name, &options.text.edges).map(Some)
+            }
+            #[cfg(feature = "arrow")]
+            Start::Arrow(mut file) => {
+                let types =
+                    ingest::arrow_edges::types_of_batch(&file.first()?, &name, &options.text.edges);
                 types.map(Some).map_err(Into::into)
             }
             Start::Text(head) => {
@@ -122,13 +142,17 @@ impl ImportFile {
     /// # Errors
     /// The file cannot be read, or is no sound Parquet or Arrow file.
     pub(crate) fn column_names(&mut self, options: &ingest::TextOptions) -> Result<Vec<String>> {
+        #[cfg_attr(
+            not(feature = "arrow"),
+            expect(clippy::infallible_destructuring_match, reason = "only text remains")
+        )]
         let head = match self.start()? {
+            #[cfg(feature = "arrow")]
             Start::Parquet(file) => {
                 return ingest::parquet_rows::column_names(&file, &self.name).map_err(failed);
             }
-            Start::Arrow(schema, _) => {
-                return Ok(schema.fields().iter().map(|field| field.name().clone()).collect());
-            }
+            #[cfg(feature = "arrow")]
+            Start::Arrow(file) => return Ok(file.column_names()),
             Start::Text(head) => head,
         };
         let mut plain = Vec::new();
@@ -149,14 +173,15 @@ impl ImportFile {
             if is_regular(path)? {
                 let mut head = Vec::new();
                 fill(&mut file, &mut head).map_err(|error| unreadable(path, error))?;
-                if head.starts_with(b"PAR1") {
-                    return Ok(Start::Parquet(file));
-                }
-                if head.starts_with(b"ARROW1") {
-                    let (schema, batches) = arrow_file(path)?;
-                    return Ok(Start::Arrow(schema, batches));
-                }
-                return Ok(Start::Text(head));
+                return match Binary::of(&head) {
+                    None => Ok(Start::Text(head)),
+                    #[cfg(feature = "arrow")]
+                    Some(Binary::Parquet) => Ok(Start::Parquet(file)),
+                    #[cfg(feature = "arrow")]
+                    Some(Binary::Arrow) => Ok(Start::Arrow(arrow_file(path)?)),
+                    #[cfg(not(feature = "arrow"))]
+                    Some(_) => Err(crate::export::without_arrow()),
+                };
             }
             self.source = Source::Stream(Box::new(file), Vec::new());
         }
@@ -181,14 +206,15 @@ impl ImportFile {
         }
         let mut mark = Vec::new();
         file.by_ref().take(8).read_to_end(&mut mark).map_err(|error| unreadable(&path, error))?;
-        if mark.starts_with(b"PAR1") {
-            return Ok(ImportInput::Parquet(path));
+        match Binary::of(&mark) {
+            None => Ok(ImportInput::File(path)),
+            #[cfg(feature = "arrow")]
+            Some(Binary::Parquet) => Ok(ImportInput::Parquet(path)),
+            #[cfg(feature = "arrow")]
+            Some(Binary::Arrow) => Ok(ImportInput::Batches(arrow_file(&path)?.batches, self.name)),
+            #[cfg(not(feature = "arrow"))]
+            Some(_) => Err(crate::export::without_arrow()),
         }
-        if mark.starts_with(b"ARROW1") {
-            let (_, batches) = arrow_file(&path)?;
-            return Ok(ImportInput::Batches(batches, self.name));
-        }
-        Ok(ImportInput::File(path))
     }
 }
 
@@ -214,32 +240,6 @@ pub fn types_of_files(files: &mut [ImportFile], options: &ImportOptions) -> Resu
     Ok(all)
 }
 
-/// The types that fit the first of some record batches; the default without one. Signed vertices
-/// are unsigned if none is negative.
-///
-/// # Errors
-/// The batch cannot be read, or the columns of an edge cannot be told apart.
-pub fn types_of_batches(
-    batches: &mut RecordBatches,
-    options: &ImportOptions,
-) -> Result<GraphOptions> {
-    let Some(first) = first_of(batches)? else { return Ok(GraphOptions::default()) };
-    let edges = &options.text.edges;
-    let types = ingest::arrow_edges::types_of_batch(&first, "the table", edges);
-    Ok(graph_options(types.map_err(|error| failed(error.into()))?))
-}
-
-/// The first of some record batches, which stays among them.
-///
-/// # Errors
-/// That of reading it.
-pub(crate) fn first_of(batches: &mut RecordBatches) -> Result<Option<RecordBatch>> {
-    let Some(first) = batches.next().transpose()? else { return Ok(None) };
-    let rest = std::mem::replace(batches, Box::new(std::iter::empty()));
-    *batches = Box::new(std::iter::once(Ok(first.clone())).chain(rest));
-    Ok(Some(first))
-}
-
 pub(crate) fn wider_vertex(a: VertexType, b: VertexType) -> VertexType {
     use VertexType::{I64, Str, U64};
     match (a, b) {
@@ -258,7 +258,9 @@ pub(crate) fn wider_weight(a: WeightType, b: WeightType) -> WeightType {
     }
 }
 
-fn graph_options((vertex, weight): (ingest::VertexType, ingest::WeightType)) -> GraphOptions {
+pub(crate) fn graph_options(
+    (vertex, weight): (ingest::VertexType, ingest::WeightType),
+) -> GraphOptions {
     let vertex = match vertex {
         ingest::VertexType::U64 => VertexType::U64,
         ingest::VertexType::I64 => VertexType::I64,
@@ -329,79 +331,6 @@ fn is_regular(path: &Path) -> Result<bool> {
         return Err(Error::new(ErrorKind::InvalidInput, what));
     }
     Ok(about.is_file() && about.len() > 0)
-}
-
-/// The schema and the batches of an Arrow file (Feather). The library asserts some properties of
-/// the file, so its panics become errors, too.
-fn arrow_file(path: &Path) -> Result<(arrow_schema::SchemaRef, RecordBatches)> {
-    let mut file = File::open(path).map_err(|error| unreadable(path, error))?;
-    let checked = guarded(|| Ok(check_arrow_sizes(&mut file)))?;
-    if !checked.map_err(|error| unreadable(path, error))? {
-        return Err(unsound("a length outside of it"));
-    }
-    file.seek(io::SeekFrom::Start(0)).map_err(|error| unreadable(path, error))?;
-    let wrong = |error: arrow_schema::ArrowError| unsound(&error.to_string());
-    let mut reader = guarded(|| FileReader::try_new(BufReader::new(file), None).map_err(wrong))?;
-    let schema = reader.schema();
-    let next = move || guarded(|| reader.next().transpose().map_err(wrong)).transpose();
-    Ok((schema, Box::new(std::iter::from_fn(next))))
-}
-
-/// Whether the plain lengths of compressed buffers are such as a file can have. The library
-/// allocates what they say, and a process does not survive an allocation that fails.
-fn check_arrow_sizes(file: &mut File) -> io::Result<bool> {
-    const PLAIN_BYTES_MAX: i64 = 1 << 30;
-    let bytes = file.metadata()?.len();
-    let mut at = |from: u64, length: u64| -> io::Result<Option<Vec<u8>>> {
-        if from.checked_add(length).is_none_or(|end| end > bytes) {
-            return Ok(None);
-        }
-        let mut found = vec![0; usize::try_from(length).unwrap_or(0)];
-        file.seek(io::SeekFrom::Start(from))?;
-        file.read_exact(&mut found)?;
-        Ok(Some(found))
-    };
-    let Some(tail) = at(bytes.saturating_sub(10), 10.min(bytes))? else { return Ok(false) };
-    let Some(length) = tail.first_chunk::<4>().map(|word| u32::from_le_bytes(*word)) else {
-        return Ok(false);
-    };
-    let start = bytes.saturating_sub(10).saturating_sub(length.into());
-    let Some(footer) = at(start, length.into())? else { return Ok(false) };
-    let Ok(footer) = arrow_ipc::root_as_footer(&footer) else { return Ok(false) };
-    let blocks = footer.recordBatches().into_iter().flatten();
-    for block in blocks.chain(footer.dictionaries().into_iter().flatten()) {
-        let head = u64::try_from(block.metaDataLength()).unwrap_or(u64::MAX);
-        let offset = u64::try_from(block.offset()).unwrap_or(u64::MAX);
-        let Some(message) = at(offset, head)? else { return Ok(false) };
-        let prefix = if message.starts_with(&[0xff; 4]) { 8 } else { 4 };
-        let message = message.get(prefix..).map(arrow_ipc::root_as_message);
-        let Some(Ok(message)) = message else { return Ok(false) };
-        let dictionary = message.header_as_dictionary_batch().and_then(|batch| batch.data());
-        let Some(batch) = message.header_as_record_batch().or(dictionary) else { continue };
-        if batch.compression().is_none() {
-            continue;
-        }
-        for buffer in batch.buffers().into_iter().flatten().filter(|buffer| buffer.length() > 0) {
-            let inside = u64::try_from(buffer.offset()).unwrap_or(u64::MAX);
-            let from = offset.saturating_add(head).saturating_add(inside);
-            let plain = at(from, 8)?.and_then(|word| word.first_chunk::<8>().copied());
-            match plain.map(i64::from_le_bytes) {
-                Some(-1..=PLAIN_BYTES_MAX) => {}
-                _ => return Ok(false),
-            }
-        }
-    }
-    Ok(true)
-}
-
-/// Runs code of the Arrow library and turns a panic into an error.
-fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(unsound("damage that its reader cannot describe")))
-}
-
-fn unsound(found: &str) -> Error {
-    Error::new(ErrorKind::InvalidInput, format!("expected a sound Arrow file, found {found}"))
 }
 
 pub(crate) fn unreadable(path: &Path, error: io::Error) -> Error {

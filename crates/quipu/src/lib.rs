@@ -24,13 +24,20 @@
 //! 2. Only this crate chooses an environment: the operating system or memory.
 
 mod algorithm;
+#[cfg(feature = "arrow")]
+mod algorithm_arrow;
 mod algorithm_export;
 mod answer;
+#[cfg(feature = "arrow")]
 mod answer_arrow;
 mod answer_kind;
+#[cfg(feature = "arrow")]
+mod arrow_file;
 mod backup;
 mod callback;
 mod check;
+#[cfg(feature = "arrow")]
+mod columnar_export;
 mod database;
 mod documents;
 mod engines;
@@ -40,7 +47,11 @@ mod graph_relations;
 mod import_file;
 mod migrate;
 mod options;
+#[cfg(feature = "arrow")]
+mod parquet_reader;
 mod projection;
+#[cfg(feature = "arrow")]
+mod property_batches;
 mod property_counts;
 mod property_import;
 mod property_rows;
@@ -48,13 +59,16 @@ mod property_schema;
 mod property_table;
 mod property_types;
 mod relation;
+#[cfg(feature = "arrow")]
 mod relation_arrow;
 mod relation_export;
 mod repair;
 mod script;
+#[cfg(feature = "arrow")]
 mod series_arrow;
 mod size;
 mod slow_query;
+#[cfg(feature = "arrow")]
 mod spark_export;
 mod stream;
 mod user_defined;
@@ -62,7 +76,8 @@ mod user_defined;
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
 pub use algo::Csr;
-pub use algorithm::algorithm_batch;
+#[cfg(feature = "arrow")]
+pub use algorithm_arrow::algorithm_batch;
 pub use algorithm_export::export_result;
 pub use analytics::{
     ALGORITHMS, Algorithm, AlgorithmResult, Arguments, DefaultArgument, Found,
@@ -71,7 +86,10 @@ pub use analytics::{
     reason_of,
 };
 pub use answer::{Answer, AnswerColumn, AnswerValues};
+#[cfg(feature = "arrow")]
 pub use answer_arrow::{ArrowParts, ParquetParts, are_validity_fields, arrow_field, is_json_field};
+#[cfg(feature = "arrow")]
+pub use arrow_file::types_of_batches;
 pub use backup::{
     BackupOptions, BackupReport, RestoreOptions, RestoreReport, remove_database, restore,
 };
@@ -79,9 +97,11 @@ pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use document::{DocumentError, FieldKind, FieldType, Format, Gist, Patch, Pointer};
+#[cfg(feature = "arrow")]
+pub use documents::Gathered;
 pub use documents::{
     DocumentImport, DocumentOptions, DocumentRows, DocumentScan, Documents, FieldChange,
-    FieldValues, Gathered,
+    FieldValues,
 };
 pub use engines::is_address;
 pub use export::{
@@ -89,7 +109,7 @@ pub use export::{
 };
 pub use function::{Accumulate, Cause, Failure};
 pub use graph_relations::GraphRelations;
-pub use import_file::{ImportFile, import_files, types_of_batches, types_of_files};
+pub use import_file::{ImportFile, import_files, types_of_files};
 pub use ingest;
 pub use migrate::{MigrateReport, migrate};
 pub use model::{
@@ -98,12 +118,16 @@ pub use model::{
 pub use options::{
     BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options, Properties,
 };
+#[cfg(feature = "arrow")]
+pub use property_batches::RecordBatches;
 pub use property_import::{PropertyImport, PropertyTypes};
-pub use property_rows::{PropertySource, RecordBatches};
+pub use property_rows::PropertySource;
+#[cfg(feature = "arrow")]
 pub use relation_arrow::{arrow_schema, record_batch};
 pub use relation_export::{export_relation, export_relation_text};
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use script::{Debug, Parameters, RunOptions, ScriptError};
+#[cfg(feature = "arrow")]
 pub use series_arrow::series_of_arrow;
 pub use session::IndexCheck;
 pub use session::{
@@ -112,6 +136,7 @@ pub use session::{
 };
 pub use size::parse_bytes;
 pub use slow_query::{SlowQueries, SlowQuery};
+#[cfg(feature = "arrow")]
 pub use spark_export::{PartFile, SparkExport, SparkOptions};
 pub use store::{
     Activity, BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes,

@@ -382,6 +382,7 @@ impl Job<'_> {
             PropertySource::Files(files) => {
                 import_files(graph, env, files, &self.options, progress)?
             }
+            #[cfg(feature = "arrow")]
             PropertySource::Batches(mut batches) => {
                 graph.import_arrow(env, &mut batches, "the table", &self.options, progress)?
             }

@@ -6,9 +6,8 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
 use crate::import_file::{ImportFile, failed, unreadable};
-use crate::series_arrow::series_of_arrow;
-use arrow_array::RecordBatch;
-use ingest::parquet_rows::ParquetRows;
+#[cfg(feature = "arrow")]
+use crate::property_batches::{RecordBatches, of_batches, of_parquet};
 use ingest::{GraphFormat, InputError, Splitter, TextColumn, TextOptions, TextRows, decompressor};
 use model::{Frame, Series, Values};
 use std::fs::File;
@@ -16,14 +15,12 @@ use std::io::Read;
 use store::{Error, ErrorKind, Result};
 use views::import::{ImportInput, ImportOptions};
 
-/// Record batches of a table.
-pub type RecordBatches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
-
 /// Rows of edges or of vertices, with properties in further columns.
 pub enum PropertySource {
     /// Files of text with a header, Parquet or Arrow. They have the same columns.
     Files(Vec<ImportFile>),
     /// Record batches of one schema.
+    #[cfg(feature = "arrow")]
     Batches(RecordBatches),
     /// Columns of values.
     Rows(Frame),
@@ -48,6 +45,7 @@ pub(crate) enum RawColumn {
     /// Fields of text.
     Text(TextColumn),
     /// Values of a file, whose strings are parsed where the property has another type.
+    #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "such files are not read"))]
     FileValues(Series),
     /// Values that have their types.
     Values(Series),
@@ -71,7 +69,7 @@ impl Limit<'_> {
     }
 
     /// Fails if `more` bytes beside those held exceed the limit.
-    fn check(&self, more: u64) -> Result<()> {
+    pub(crate) fn check(&self, more: u64) -> Result<()> {
         if !(self.go_on)() {
             return Err(Error::new(ErrorKind::Cancelled, "the import was cancelled"));
         }
@@ -92,6 +90,7 @@ pub(crate) fn read(
 ) -> Result<Vec<RawRows>> {
     match source {
         PropertySource::Rows(frame) => Ok(vec![limit.hold(of_frame(frame))?]),
+        #[cfg(feature = "arrow")]
         PropertySource::Batches(batches) => {
             let rows = of_batches(batches, "the table", RawColumn::Values, limit)?;
             Ok(vec![limit.hold(rows)?])
@@ -113,7 +112,7 @@ impl RawRows {
     }
 }
 
-fn bytes_of(series: &Series) -> u64 {
+pub(crate) fn bytes_of(series: &Series) -> u64 {
     match &series.values {
         Values::Str(texts) | Values::Bytes(texts) => {
             (texts.heap.len() + 8 * texts.offsets.len()) as u64
@@ -129,7 +128,12 @@ fn of_frame(frame: Frame) -> RawRows {
     blank("the table", names, columns, rows)
 }
 
-fn blank(name: &str, names: Vec<String>, columns: Vec<RawColumn>, rows: usize) -> RawRows {
+pub(crate) fn blank(
+    name: &str,
+    names: Vec<String>,
+    columns: Vec<RawColumn>,
+    rows: usize,
+) -> RawRows {
     RawRows {
         name: name.to_owned(),
         names,
@@ -153,32 +157,13 @@ fn of_file(file: ImportFile, options: &TextOptions, limit: &Limit<'_>) -> Result
             Ok(RawRows { bytes_read, ..rows })
         }
         ImportInput::Stream(reader, name) => of_text(reader, &name, options, limit),
-        ImportInput::Parquet(path) => {
-            let name = path.display().to_string();
-            let size = std::fs::metadata(&path).map_err(|error| unreadable(&path, error))?.len();
-            limit.check(size)?;
-            let bytes = std::fs::read(&path).map_err(|error| unreadable(&path, error))?;
-            let rows = ParquetRows::open(bytes, &name, None).map_err(failed)?;
-            let batches = Parquet(rows).map(|batch| batch.map_err(failed));
-            let rows = of_batches(batches, &name, RawColumn::FileValues, limit)?;
-            let detected = vec![("format", "Parquet".to_owned())];
-            Ok(RawRows { detected, bytes_read: size, ..rows })
-        }
+        #[cfg(feature = "arrow")]
+        ImportInput::Parquet(path) => of_parquet(&path, limit),
+        #[cfg(feature = "arrow")]
         ImportInput::Batches(batches, name) => {
             let rows = of_batches(batches, &name, RawColumn::FileValues, limit)?;
             Ok(RawRows { detected: vec![("format", "Arrow".to_owned())], ..rows })
         }
-    }
-}
-
-/// The batches of a Parquet file.
-struct Parquet(ParquetRows);
-
-impl Iterator for Parquet {
-    type Item = std::result::Result<RecordBatch, ingest::Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next_batch().transpose()
     }
 }
 
@@ -218,30 +203,4 @@ fn of_text(
         bytes_read,
         ..blank(name, dialect.names, columns, count)
     })
-}
-
-fn of_batches(
-    batches: impl Iterator<Item = Result<RecordBatch>>,
-    name: &str,
-    make: fn(Series) -> RawColumn,
-    limit: &Limit<'_>,
-) -> Result<RawRows> {
-    let (mut names, mut columns, mut rows) = (Vec::new(), Vec::<Series>::new(), 0);
-    for batch in batches {
-        let batch = batch?;
-        let schema = batch.schema();
-        if columns.is_empty() {
-            names = schema.fields().iter().map(|field| field.name().clone()).collect();
-            columns = vec![Values::Null(0).into(); names.len()];
-        }
-        for ((column, array), field) in columns.iter_mut().zip(batch.columns()).zip(schema.fields())
-        {
-            column.append(series_of_arrow(array, field)?);
-        }
-        rows += batch.num_rows();
-        limit.check(columns.iter().map(bytes_of).sum())?;
-    }
-    let bytes_read = columns.iter().map(bytes_of).sum();
-    let columns = columns.into_iter().map(make).collect();
-    Ok(RawRows { bytes_read, ..blank(name, names, columns, rows) })
 }

@@ -1,8 +1,8 @@
 //! The types of a new graph, found from tables of edges and of vertices.
 
-use crate::import_file::{
-    failed, first_of, types_of_batches, types_of_files, wider_vertex, wider_weight,
-};
+#[cfg(feature = "arrow")]
+use crate::arrow_file::{first_of, types_of_batches};
+use crate::import_file::{failed, types_of_files, wider_vertex, wider_weight};
 use crate::options::{GraphOptions, Properties};
 use crate::property_import::PropertyTypes;
 use crate::property_rows::{PropertySource, RawColumn, RawRows};
@@ -34,6 +34,7 @@ impl PropertySource {
             |name: &String| properties.iter().any(|property| names_property(name, &property.name));
         match self {
             Self::Rows(_) => Ok(true),
+            #[cfg(feature = "arrow")]
             Self::Batches(batches) => {
                 let Some(first) = first_of(batches)? else { return Ok(false) };
                 Ok(first.schema().fields().iter().any(|field| is_one(field.name())))
@@ -56,6 +57,7 @@ impl PropertySource {
     pub(crate) fn types(&mut self, options: &ImportOptions) -> Result<GraphOptions> {
         match self {
             Self::Files(files) => types_of_files(files, options),
+            #[cfg(feature = "arrow")]
             Self::Batches(batches) => types_of_batches(batches, options),
             Self::Rows(_) => Ok(GraphOptions::default()),
         }

@@ -177,6 +177,7 @@ impl Relation {
     }
 
     /// As [`Relation::scan`], at this snapshot.
+    #[cfg(feature = "arrow")]
     pub(crate) fn scan_at(&self, snapshot: &Arc<dyn Snapshot>) -> Result<RowScan> {
         let frames = self.database.engine()?.frames(&**snapshot, &self.names()?, &self.name);
         let frames = frames.map_err(|error| to_store_error(error, None))?;
@@ -229,6 +230,7 @@ impl Relation {
     }
 
     /// As [`Relation::get_many`], at this snapshot.
+    #[cfg(feature = "arrow")]
     pub(crate) fn get_many_at(
         &self,
         snapshot: &Arc<dyn Snapshot>,

@@ -1,20 +1,17 @@
 //! Exports the rows of a relation to a file that the user chooses: those of a graph's edges and
 //! vertices with their properties.
 
-use crate::answer_arrow::parquet_properties;
+#[cfg(feature = "arrow")]
+use crate::columnar_export;
 use crate::database::Database;
 use crate::export::{ExportFormat, in_the_database, with_compression, write_output};
 use crate::relation::{Relation, RowScan};
-use crate::relation_arrow::{arrow_schema as schema_of, record_batch};
-use arrow_array::RecordBatch;
-use arrow_ipc::writer::FileWriter;
 use ingest::{write_float, write_text};
-use model::{Frame, Series, Type, Value, Values};
-use parquet::arrow::ArrowWriter;
+use model::{Frame, Series, Value, Values};
 use session::ColumnOf;
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
 /// Rows that are read, converted and written in one step.
@@ -48,8 +45,10 @@ pub fn export_relation(
             ExportFormat::Text(delimiter) => {
                 with_compression(path, &mut out, |out| text(&mut rows, &columns, delimiter, out))?;
             }
-            ExportFormat::Parquet => parquet(&mut rows, &columns, &mut out)?,
-            ExportFormat::Arrow => arrow(&mut rows, &columns, &mut out)?,
+            #[cfg(feature = "arrow")]
+            _ => columnar_export::write_rows(&mut || rows.next(), &columns, &mut out, format)?,
+            #[cfg(not(feature = "arrow"))]
+            _ => return Err(crate::export::without_arrow()),
         }
         out.flush().map_err(io_error)?;
         Ok(rows.written)
@@ -112,29 +111,10 @@ fn text(
     delimiter: u8,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let (mut text, mut buffer) = (Vec::new(), String::new());
-    for (place, column) in columns.iter().enumerate() {
-        if place > 0 {
-            text.push(delimiter);
-        }
-        write_text(&column.name, delimiter, false, &mut text);
-    }
-    text.push(b'\n');
+    let mut text = Vec::new();
+    write_header(columns.iter().map(|column| column.name.as_str()), delimiter, &mut text);
     while let Some(frame) = rows.next()? {
-        for row in 0..frame.len() {
-            for (place, series) in frame.columns().iter().enumerate() {
-                if place > 0 {
-                    text.push(delimiter);
-                }
-                let before = text.len();
-                field(series, row, delimiter, &mut buffer, &mut text);
-                // Runs of spaces are one delimiter, so an empty field would be lost.
-                if delimiter == b' ' && text.len() == before {
-                    text.extend_from_slice(b"\\N");
-                }
-            }
-            text.push(b'\n');
-        }
+        write_rows(&frame, 0..frame.len(), delimiter, write_float, &mut text);
         out.write_all(&text).map_err(io_error)?;
         text.clear();
     }
@@ -142,7 +122,55 @@ fn text(
     out.write_all(&text).and_then(|()| out.flush()).map_err(io_error)
 }
 
-/// Appends a field. Nothing but a null is an empty field without quotes.
+/// Appends a line with the names of columns.
+pub(crate) fn write_header<'n>(
+    names: impl Iterator<Item = &'n str>,
+    delimiter: u8,
+    text: &mut Vec<u8>,
+) {
+    for (place, name) in names.enumerate() {
+        if place > 0 {
+            text.push(delimiter);
+        }
+        write_text(name, delimiter, false, text);
+    }
+    text.push(b'\n');
+}
+
+/// Appends a float; the string is memory to reuse.
+pub(crate) type WriteFloat = fn(f64, &mut String, &mut Vec<u8>);
+
+/// Appends a line for each row of a range.
+pub(crate) fn write_rows(
+    frame: &Frame,
+    rows: Range<usize>,
+    delimiter: u8,
+    write_float: WriteFloat,
+    text: &mut Vec<u8>,
+) {
+    let mut buffer = String::new();
+    for row in rows {
+        for (place, series) in frame.columns().iter().enumerate() {
+            if place > 0 {
+                text.push(delimiter);
+            }
+            let before = text.len();
+            match &series.values {
+                Values::Float(values) if series.valid.is_valid(row) => {
+                    write_float(values[row], &mut buffer, text);
+                }
+                _ => field(series, row, delimiter, &mut buffer, text),
+            }
+            // Runs of spaces are one delimiter, so an empty field would be lost.
+            if delimiter == b' ' && text.len() == before {
+                text.extend_from_slice(b"\\N");
+            }
+        }
+        text.push(b'\n');
+    }
+}
+
+/// Appends a field that is not a float. Nothing but a null is an empty field without quotes.
 fn field(series: &Series, row: usize, delimiter: u8, buffer: &mut String, text: &mut Vec<u8>) {
     use std::fmt::Write as _;
     match &series.values {
@@ -152,7 +180,6 @@ fn field(series: &Series, row: usize, delimiter: u8, buffer: &mut String, text: 
             value => string(&value.to_field(), delimiter, text),
         },
         _ if !series.valid.is_valid(row) => {}
-        Values::Float(values) => write_float(values[row], buffer, text),
         Values::Str(values) => {
             string(&String::from_utf8_lossy(values.get(row)), delimiter, text);
         }
@@ -175,64 +202,6 @@ fn string(value: &str, delimiter: u8, text: &mut Vec<u8>) {
     write_text(value, delimiter, value == "\\N", text);
 }
 
-fn parquet(rows: &mut Rows<'_>, columns: &[ColumnOf], out: impl Write + Send) -> Result<()> {
-    let columns = typed(columns);
-    let schema = Arc::new(schema_of(&columns).unwrap_or_else(arrow_schema::Schema::empty));
-    let writer = ArrowWriter::try_new(out, schema, Some(parquet_properties()));
-    let mut writer = writer.map_err(|error| failed(&error))?;
-    while let Some(frame) = rows.next()? {
-        writer.write(&batch(&columns, frame)?).map_err(|error| failed(&error))?;
-    }
-    writer.close().map(drop).map_err(|error| failed(&error))
-}
-
-fn arrow(rows: &mut Rows<'_>, columns: &[ColumnOf], out: impl Write) -> Result<()> {
-    let columns = typed(columns);
-    let schema = schema_of(&columns).unwrap_or_else(arrow_schema::Schema::empty);
-    let writer = FileWriter::try_new(out, &schema);
-    let mut writer = writer.map_err(|error| failed(&error))?;
-    while let Some(frame) = rows.next()? {
-        writer.write(&batch(&columns, frame)?).map_err(|error| failed(&error))?;
-    }
-    writer.finish().map_err(|error| failed(&error))
-}
-
-/// The columns with strings in place of values of any type, whose Arrow type would depend on them.
-fn typed(columns: &[ColumnOf]) -> Vec<ColumnOf> {
-    let column = |column: &ColumnOf| match column.column_type.without_null() {
-        Type::Any => {
-            let column_type = Type::Nullable(Box::new(Type::String));
-            ColumnOf { column_type, ..column.clone() }
-        }
-        _ => column.clone(),
-    };
-    columns.iter().map(column).collect()
-}
-
-fn batch(columns: &[ColumnOf], frame: Frame) -> Result<RecordBatch> {
-    let names = columns.iter().map(|column| column.name.clone()).collect();
-    let as_strings = |(series, column): (Series, &ColumnOf)| {
-        let is_string = *column.column_type.without_null() == Type::String;
-        if !is_string || matches!(series.values, Values::Str(_)) {
-            return series;
-        }
-        let value = |row| match series.value(row) {
-            Value::Null => Value::Null,
-            value => Value::Str(value.to_field()),
-        };
-        let mut strings = Series::of_type(&Type::String);
-        (0..series.len()).for_each(|row| strings.push(value(row)));
-        strings
-    };
-    let series = frame.into_columns().into_iter().zip(columns).map(as_strings).collect();
-    let frame = Frame::new(names, series);
-    record_batch(columns, frame.map_err(|error| Error::caused(ErrorKind::InvalidInput, error))?)
-}
-
 fn io_error(error: std::io::Error) -> Error {
     Error::caused(ErrorKind::Io, error)
-}
-
-fn failed(error: &dyn std::error::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("cannot write the rows: {error}"))
 }

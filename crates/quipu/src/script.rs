@@ -2,10 +2,7 @@
 
 use crate::answer::Answer;
 use crate::database::{Database, Tx};
-use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Schema};
 use base::KeyspaceId;
-use ingest::parquet_rows::ParquetRows;
 use model::Series;
 use relation::{Catalog, Entry};
 use session::{Engine, Files, GoOn, Host, NonBlocking, Run};
@@ -329,32 +326,14 @@ impl Host for ViewHost {
         columns: Option<&[String]>,
         visit: &mut dyn FnMut(&[Series]) -> bool,
     ) -> Result<()> {
-        let wrong =
-            |error: &dyn fmt::Display| Error::new(ErrorKind::InvalidInput, error.to_string());
-        let mut rows = ParquetRows::open(bytes, file, columns).map_err(|error| wrong(&error))?;
-        let mut is_first = true;
-        loop {
-            let batch = match rows.next_batch().map_err(|error| wrong(&error))? {
-                Some(batch) => batch,
-                // A file without rows still has its columns.
-                None if is_first => {
-                    let fields = rows.names().iter();
-                    let fields = fields.map(|name| Field::new(name, DataType::Null, true));
-                    RecordBatch::new_empty(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
-                }
-                None => return Ok(()),
-            };
-            is_first = false;
-            let schema = batch.schema();
-            let columns = batch.columns().iter().zip(schema.fields());
-            let series = columns.map(|(array, field)| {
-                crate::series_arrow::series_of_arrow(array, field)
-                    .map_err(|error| Error::new(error.kind(), format!("{file}: {error}")))
-            });
-            let series = series.collect::<Result<Vec<_>>>()?;
-            if !visit(&series) {
-                return Ok(());
-            }
+        #[cfg(feature = "arrow")]
+        {
+            crate::parquet_reader::read(bytes, file, columns, visit)
+        }
+        #[cfg(not(feature = "arrow"))]
+        {
+            let _ = (bytes, file, columns, visit);
+            Err(crate::export::without_arrow())
         }
     }
 }

@@ -8,11 +8,13 @@
 mod change;
 mod export;
 mod find;
+#[cfg(feature = "arrow")]
 mod gather;
 mod import;
 
 pub use change::FieldChange;
 pub use find::FieldValues;
+#[cfg(feature = "arrow")]
 pub use gather::Gathered;
 pub use import::DocumentImport;
 
