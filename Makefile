@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes isolation engines kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -199,6 +199,9 @@ kill-exit: module-release ## end interpreters at random times with threads in ru
 
 kill-python: module-release ## as kill, through the Python package, slower; COUNT, SEED
 	$(PY) tests/kill/run.py --count $(COUNT) --seed $(SEED)
+
+kill-networkx: module ## kill -9 processes that change graphs of quipu.nx COUNT times, compare with NetworkX; COUNT, SEED
+	$(PY) tests/kill/graphs.py --count $(COUNT) --seed $(SEED)
 
 full-disk: ## writers on a file system of 8 MiB that becomes full, and under a limit on file length; COUNT rounds, SEED
 	cargo build --locked --release -p quipu-kill
