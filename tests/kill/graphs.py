@@ -33,11 +33,11 @@ import quipu.nx
 nx: Any = networkx
 
 KINDS = ("Graph", "DiGraph", "MultiGraph", "MultiDiGraph")
-#: Vertices are drawn from so many.
+#: Number of vertices to draw from.
 VERTICES = 60
 CHANGES_A_BATCH = 40
-#: Calls and returns of Python's and native functions after which a process kills itself, at most. A batch makes about
-#: 4,000, opening the graph about 3,000.
+#: Upper bound of the calls and returns after which a process kills itself. A batch makes about 4,000
+#: of them, and opening the graph 3,000.
 EVENTS_MAX = 20_000
 
 
