@@ -36,8 +36,8 @@ KINDS = ("Graph", "DiGraph", "MultiGraph", "MultiDiGraph")
 #: Number of vertices to draw from.
 VERTICES = 60
 CHANGES_A_BATCH = 40
-#: Upper bound of the calls and returns after which a process kills itself. A batch makes about 4,000
-#: of them, and opening the graph 3,000.
+#: Upper bound of the calls and returns after which a process kills itself. A batch makes some
+#: thousands of them.
 EVENTS_MAX = 20_000
 
 
