@@ -259,6 +259,21 @@ def test_a_graph_with_vertices_is_not_made_of_other_data():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("memory", [None, 0])
+def test_a_stored_vertex_that_is_added_and_removed_after_a_clear_is_gone(kind: Any, memory: int | None):
+    db = quipu.open()
+    kind([("a", "b")], db=db, name="g").flush()
+    G = kind(db=db, name="g", memory=memory)
+    G.clear()
+    G.add_edge("a", "c")
+    G.remove_node("a")
+    assert G.flush()
+    again = kind(db=db, name="g", memory=memory)
+    assert list(again) == ["c"]
+    assert again.number_of_edges() == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_pickling_is_refused_and_copies_are_in_memory(kind: Any):
     G = kind([("a", "b")], db=quipu.open(), name="g", title="t")
     G.nodes["a"]["deep"] = [1]

@@ -41,6 +41,7 @@ class Paged:
     node_count: int
     changes: int
     edges_max: int
+    cleared: bool
 
     def __init__(self) -> None:
         self.live_nodes: WeakValueDictionary[Any, Any] = WeakValueDictionary()
@@ -70,7 +71,8 @@ class Paged:
     def id_of(self, n: Any) -> int | None:
         """Return the id of a vertex; ``None`` if it is none."""
         id = self.ids.get(n)
-        if id is not None or n in self.gone:
+        # After a clear the store still has the vertices that are gone.
+        if id is not None or n in self.gone or self.cleared:
             return id
         try:
             return self.store.id_of(key_of(n))
