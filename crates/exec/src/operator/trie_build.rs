@@ -12,8 +12,9 @@
 //!
 //! # Invariants
 //! 1. A trie is built from the query's snapshot. It is cached for other queries only if it has no
-//!    interned cells. A trie with long strings is built only if there is no alternative; later
-//!    queries find one that was built before they started ([`shared_tries`](super::shared_tries)).
+//!    interned cells. A trie with long strings is built only if there is no alternative, or if the
+//!    query has looked up a quarter as many keys as there are rows; later queries find one that was
+//!    built before they started ([`shared_tries`](super::shared_tries)).
 //! 2. A trie that would take more than a quarter of the query's memory is built only if there is no
 //!    alternative.
 
@@ -37,6 +38,9 @@ pub(crate) const ROWS_A_LOOK_UP: u64 = 8;
 
 /// Rows of the first read, where strings may be long.
 const FIRST_ROWS: usize = 16;
+
+/// Rows that are sampled for the bytes of a row.
+const SAMPLE_ROWS: usize = 64;
 
 /// Changed first values whose rows are read at a time: their strings may be long.
 const MENDED_AT_ONCE: usize = 32;
@@ -117,9 +121,6 @@ impl ExecContext<'_> {
         // read either.
         let may_be_words = key.1.iter().map(types).all(may_be_words);
         let may_be_shared = key.1.iter().map(types).all(may_be_shared);
-        if !may_be_words && !may_be_shared && !wanted.is_needed {
-            return Ok(None);
-        }
         let path = relation.read_for(&key.1);
         let cache_key =
             Key { keyspace: main.keyspace, path: path.keyspace, columns: key.1.clone() };
@@ -127,6 +128,7 @@ impl ExecContext<'_> {
             Some(tries) => Some((tries, tries.snapshot.changed_at(path.keyspace)?)),
             None => None,
         };
+        let mut serves_later = false;
         if let Some((tries, changed)) = cache
             && let Some(trie) = self.kept_trie(tries, &cache_key, changed, path)?
         {
@@ -134,16 +136,21 @@ impl ExecContext<'_> {
                 self.tries.put(key.clone(), &trie);
                 return Ok(Some((trie, key.1)));
             }
-            if !wanted.is_needed && tries.cache.serves_later(&trie) {
-                return Ok(None);
-            }
+            serves_later = tries.cache.serves_later(&trie);
+        }
+        let is_long = |of: &Type| !fits_cells(of.without_null());
+        let is_needed = wanted.is_needed
+            || (key.1.iter().map(types).any(is_long)
+                && self.is_worth_interning(&key, path, wanted.keys)?);
+        if !is_needed && (serves_later || !(may_be_words || may_be_shared)) {
+            return Ok(None);
         }
         // Reading stops at long strings. Numbers that do not fit a word still allow a trie for this
         // query.
-        let only_words = !wanted.is_needed && key.1.iter().map(types).any(is_text);
+        let only_words = !is_needed && key.1.iter().map(types).any(is_text);
         let request = Request { key, cache_key, cache, path };
         let may_be_built = may_be_words && !(only_words && self.is_refused(&request));
-        if wanted.is_needed || (may_be_built && self.is_worth_reading(&request, wanted.keys)) {
+        if is_needed || (may_be_built && self.is_worth_reading(&request, wanted.keys)) {
             if let Some(trie) = self.build_and_cache(&request, only_words)? {
                 return Ok(Some((trie, request.key.1)));
             }
@@ -155,6 +162,33 @@ impl ExecContext<'_> {
             tries.cache.want_shared(&request.cache_key, wanted.keys as u64, rows);
         }
         Ok(None)
+    }
+
+    /// Whether this query should build a trie with long values for itself: it has looked up a
+    /// quarter as many keys as there are rows, and the trie is likely to fit its memory. Counts the
+    /// keys. A recursion with one new row a round would otherwise scan the relation each round.
+    fn is_worth_interning(
+        &self,
+        key: &(usize, Vec<usize>),
+        path: &StoredPath,
+        keys: usize,
+    ) -> Result<bool> {
+        let rows = self.plan.infos[key.0].rows;
+        let mut known = self.tries.known.lock();
+        let asked = known.asked_long.entry(key.clone()).or_default();
+        *asked = asked.saturating_add(keys as u64);
+        if *asked < rows / 4 || known.too_long.contains(key) {
+            return Ok(false);
+        }
+        drop(known);
+        let row_bytes =
+            2 * path.mean_bytes_of(self.read, &key.1, SAMPLE_ROWS)? + 16 * key.1.len() as u64;
+        let fits = rows.saturating_mul(row_bytes) <= self.limits.memory_bytes_max() / 4
+            && rows < ROWS_MAX as u64;
+        if !fits {
+            self.tries.known.lock().too_long.insert(key.clone());
+        }
+        Ok(fits)
     }
 
     /// Whether long strings were found in the relation before.

@@ -244,3 +244,39 @@ fn a_head_says_whether_its_rows_came_in_columns() {
         assert_ne!(ran(by_cells), "columns", "{by_cells}");
     }
 }
+
+#[test]
+fn a_recursion_of_one_row_a_round_does_not_scan_a_relation_of_long_values_each_round() {
+    let key = |of: &str, i: &str| match of {
+        "String" => format!("concat('vertex ', to_string({i}))"),
+        "[Int]" => format!("[{i}, {i}]"),
+        _ => format!("concat('vertex ', to_string({i}))"),
+    };
+    for of in ["String", "Any", "[Int]"] {
+        let (a, b, start) = (key(of, "i"), key(of, "i + 1"), key(of, "900"));
+        let create = format!(
+            "?[a, b] := i in int_range(1000), a = {a}, b = {b} :create way {{a: {of}, b: {of}}}"
+        );
+        let engine = engine(&[&create]);
+        let script = format!(
+            "::explain analyze {{ to[y] := x = {start}, *way[y, x]
+             to[y] := to[x], *way[y, x]
+             ?[count(y)] := to[y] }}"
+        );
+        let output = analyzed(&engine, &script);
+        let column = |name: &str| output.headers.iter().position(|one| one == name).unwrap();
+        let ran: Vec<String> = (0..output.rows)
+            .filter(|&row| output.value(row, column("ref")) == Value::Str("*way".to_owned()))
+            .map(|row| output.value(row, column("ran")).to_string())
+            .collect();
+        let scans = |ran: &String| {
+            let scans = ran.trim_matches('"').split(", ").find_map(|one| one.strip_prefix("scan "));
+            scans.map_or(0, |count| count.parse::<u32>().unwrap())
+        };
+        assert_eq!(ran.len(), 2, "{of}: {ran:?}");
+        assert!(ran.iter().all(|ran| scans(ran) <= 4), "{of}: {ran:?}");
+        let rows =
+            analyzed(&engine, &script.replace("::explain analyze {", "").replace("[y] }", "[y]"));
+        assert_eq!(rows.value(0, 0), Value::Int(900), "{of}");
+    }
+}
