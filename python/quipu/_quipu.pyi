@@ -4152,7 +4152,7 @@ class Table:
             ImportError: pandas is not installed.
         """
     def to_polars(self) -> Any:
-        """Return a ``polars.DataFrame``.
+        """Return a ``polars.DataFrame``. UUIDs become strings.
 
         Raises:
             ImportError: Polars is not installed.
@@ -4277,10 +4277,12 @@ class Relation:
         """Return a ``pyarrow.Table``.
 
         ``Int`` becomes int64, ``Float`` float64, ``Bool`` bool, ``String`` string, ``Bytes``
-        binary, and a vector a fixed-size list. A list of booleans, numbers or strings becomes a
-        list. ``Json`` becomes Arrow's extension type ``arrow.json`` (text, in Polars under
-        ``.ext.storage()``). Other types become text in the notation of scripts. A column of ``Any``
-        gets its type from its values, as in :meth:`Result.to_arrow`.
+        binary, and a vector a fixed-size list. ``Uuid`` becomes Arrow's extension type
+        ``arrow.uuid``, which Polars reads as bytes. A list of booleans, numbers, strings, bytes,
+        dates, timestamps or durations becomes a list, one of UUIDs a list of strings. ``Json``
+        becomes Arrow's extension type ``arrow.json`` (text, in Polars under ``.ext.storage()``).
+        Other types become text in the notation of scripts. A column of ``Any`` gets its type from
+        its values, as in :meth:`Result.to_arrow`.
 
         Raises:
             ImportError: pyarrow is not installed.
@@ -4292,7 +4294,7 @@ class Relation:
             ImportError: pandas is not installed.
         """
     def to_polars(self) -> Any:
-        """Return a ``polars.DataFrame``.
+        """Return a ``polars.DataFrame``. UUIDs become strings.
 
         Raises:
             ImportError: Polars is not installed.
@@ -4321,7 +4323,9 @@ class Result:
     - floats, or integers and floats: ``float64``
     - booleans: ``bool``; strings: ``utf8``; bytes: ``binary``
     - vectors of one length: a ``fixed_size_list`` of floats
-    - lists whose items are all booleans, numbers, strings, bytes or lists: a ``list``
+    - UUIDs: the extension type ``arrow.uuid``, which Polars reads as bytes
+    - lists whose items are all booleans, numbers, strings, bytes, dates, timestamps, durations or
+      lists: a ``list``; UUIDs in lists are ``utf8``
     - Json: the extension type ``arrow.json``
     - Validity: a ``struct`` of ``microseconds`` and ``asserted``
     - Date: ``date32``; Timestamp: ``timestamp[us, UTC]``; Duration: ``duration[us]``
@@ -4349,7 +4353,7 @@ class Result:
             ImportError: pandas is not installed.
         """
     def to_polars(self) -> Any:
-        """Return a ``polars.DataFrame``.
+        """Return a ``polars.DataFrame``. UUIDs become strings.
 
         Raises:
             ImportError: Polars is not installed.

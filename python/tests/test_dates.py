@@ -106,6 +106,33 @@ def test_results_have_the_types_of_libraries(log: quipu.Database) -> None:
     assert [array[0].item() for array in arrays.values()] == [DAY, AT.replace(tzinfo=None), TOOK]
 
 
+def test_lists_have_the_types_of_libraries(log: quipu.Database) -> None:
+    kinds = {"day": "Date", "at": "Timestamp", "took": "Duration"}
+    types = {"day": pa.date32(), "at": pa.timestamp("us", "UTC"), "took": pa.duration("us")}
+    spec = ", ".join(f"{name}: [{of}?], more_{name}: [[{of}]]" for name, of in kinds.items())
+    relation = log.relation("lists", create=f"{{n: Int => {spec}}}")
+    values: dict[str, object] = {"day": DAY, "at": AT, "took": TOOK}
+    columns: dict[str, list[Any]] = {name: [[value, None], []] for name, value in values.items()}
+    columns |= {f"more_{name}": [[[value], []], [[]]] for name, value in values.items()}
+    relation.put({"n": [1, 2], **columns})
+    table = pa.table(relation)
+    result = log.run("?[n, day, at, took, more_day] := *lists{n, day, at, took, more_day} :order n")
+    frame = result.to_polars()
+    for name, of in types.items():
+        assert table.schema.field(name).type == result.to_arrow().schema.field(name).type == pa.list_(of)
+        assert table.schema.field(f"more_{name}").type == pa.list_(pa.list_(of))
+        assert table.column(name).to_pylist() == frame[name].to_list() == columns[name]
+        assert table.column(f"more_{name}").to_pylist() == columns[f"more_{name}"]
+    assert frame["more_day"].to_list() == columns["more_day"]
+    before = relation.rows()
+    for rows in (table, pl.DataFrame(relation)):
+        relation.rm({"n": [1, 2]})
+        relation.put(rows)
+        assert relation.rows() == before
+    assert log.run("?[n] := *lists{n}, n > 9").to_arrow().num_rows == 0
+    assert log.run("?[day] := *lists{n, day}, n > 9").to_arrow().schema.types == [pa.list_(pa.date32())]
+
+
 def test_what_does_not_fit_is_refused(log: quipu.Database) -> None:
     with pytest.raises(quipu.InvalidInputError, match="longer than a Duration"):
         log.run("?[a] := a = $a", {"a": dt.timedelta.max})

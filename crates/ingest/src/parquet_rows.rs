@@ -1,17 +1,23 @@
 //! Reads rows of a Parquet file with any columns.
 //!
-//! The Arrow schema that some writers embed is ignored, as for edges.
+//! The Arrow schema that some writers embed is ignored, as for edges. Columns that Parquet calls
+//! UUIDs have Arrow's extension type for these.
 
 use crate::parquet_edges::{guard, is_inside, unsound, wrong};
 use crate::{Error, InputError, parquet_sizes};
 use arrow_array::RecordBatch;
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
+use arrow_schema::{ArrowError, Field, Fields, Schema};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::LogicalType;
 use parquet::file::reader::ChunkReader;
+use parquet::schema::types::Type as ParquetType;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Rows of a batch at most: fewer where strings are long (`parquet_sizes.rs`).
@@ -24,6 +30,8 @@ pub struct ParquetRows {
     names: Vec<String>,
     /// For each requested column, its index among the columns that are read.
     order: Vec<usize>,
+    /// For each requested column, whether it holds UUIDs.
+    uuids: Vec<bool>,
 }
 
 impl ParquetRows {
@@ -61,6 +69,11 @@ impl ParquetRows {
         read.dedup();
         let place = |one: &usize| read.binary_search(one).unwrap_or_default();
         let order = wanted.iter().map(place).collect();
+        let roots = metadata.parquet_schema().root_schema().get_fields();
+        let is_uuid = |of: &Arc<ParquetType>| {
+            of.get_basic_info().logical_type_ref() == Some(&LogicalType::Uuid)
+        };
+        let uuids = wanted.iter().map(|&place| roots.get(place).is_some_and(is_uuid)).collect();
         let mask = ProjectionMask::roots(metadata.parquet_schema(), read.iter().copied());
         let mut rows_at_once = BATCH_ROWS;
         let shared = Arc::new(bytes.clone());
@@ -74,7 +87,7 @@ impl ParquetRows {
             .with_batch_size(rows_at_once)
             .build()
             .map_err(|error| wrong(file, error))?;
-        Ok(Self { reader, file: file.to_owned(), names, order })
+        Ok(Self { reader, file: file.to_owned(), names, order, uuids })
     }
 
     /// The names of the columns, in the order of the batches.
@@ -87,16 +100,36 @@ impl ParquetRows {
     /// # Errors
     /// The file is damaged.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
-        let Self { reader, file, order, .. } = self;
+        let Self { reader, file, order, uuids, .. } = self;
         guard(file, || match reader.next() {
             None => Ok(None),
             Some(batch) => {
                 let batch = batch.map_err(|error| wrong(file, error.into()))?;
-                batch.project(order).map(Some).map_err(|error| wrong(file, error.into()))
+                let batch = batch.project(order).and_then(|batch| with_uuids(batch, uuids));
+                batch.map(Some).map_err(|error| wrong(file, error.into()))
             }
         })
     }
 }
+
+/// The batch with Arrow's extension type for UUIDs on these columns.
+fn with_uuids(batch: RecordBatch, uuids: &[bool]) -> Result<RecordBatch, ArrowError> {
+    if !uuids.contains(&true) {
+        return Ok(batch);
+    }
+    let schema = batch.schema();
+    let field = |(field, is_uuid): (&Arc<Field>, &bool)| match is_uuid {
+        true => {
+            let says = [(EXTENSION_TYPE_NAME_KEY.to_owned(), UUID.to_owned())];
+            Arc::new(field.as_ref().clone().with_metadata(HashMap::from(says)))
+        }
+        false => Arc::clone(field),
+    };
+    let fields: Fields = schema.fields().iter().zip(uuids).map(field).collect();
+    batch.with_schema(Arc::new(Schema::new(fields)))
+}
+
+const UUID: &str = "arrow.uuid";
 
 /// The names of the columns of a Parquet file, from its footer. `file` is for messages.
 ///

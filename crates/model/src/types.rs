@@ -97,7 +97,7 @@ impl Type {
     ///
     /// - an integer to a float, and a float without a fraction to an integer;
     /// - a list of numbers to a vector;
-    /// - a string to a UUID;
+    /// - a string or 16 bytes to a UUID, and a UUID to a string or to bytes;
     /// - a string to a date, a timestamp or a duration, and each of these to a string;
     /// - a date to the timestamp at which it begins in UTC;
     /// - a base64 string to bytes, or to the vector whose floats it holds in little-endian order;
@@ -133,6 +133,11 @@ impl Type {
                 Some(uuid) => Ok(Value::Uuid(uuid)),
                 None => Err(self.refuse(&Value::Str(text))),
             },
+            (Self::Uuid, Value::Bytes(bytes)) => match bytes.try_into() {
+                Ok(uuid) => Ok(Value::Uuid(uuid)),
+                Err(bytes) => Err(self.refuse(&Value::Bytes(bytes))),
+            },
+            (Self::Bytes, Value::Uuid(uuid)) => Ok(Value::Bytes(uuid.to_vec())),
             (Self::Timestamp, Value::Date(days)) => {
                 let us = calendar::midnight_us(days);
                 us.map(Value::Timestamp).ok_or_else(|| self.refuse(&Value::Date(days)))
@@ -141,9 +146,11 @@ impl Type {
                 let found = self.parse_temporal(&text);
                 found.ok_or_else(|| self.refuse(&Value::Str(text)))
             }
-            (Self::String, value @ (Value::Date(_) | Value::Timestamp(_) | Value::Duration(_))) => {
-                Ok(Value::Str(value.to_string()))
-            }
+            (
+                Self::String,
+                value
+                @ (Value::Date(_) | Value::Timestamp(_) | Value::Duration(_) | Value::Uuid(_)),
+            ) => Ok(Value::Str(value.to_string())),
             (Self::Bytes, Value::Str(text)) => match STANDARD.decode(&text) {
                 Ok(bytes) => Ok(Value::Bytes(bytes)),
                 Err(_) => Err(self.refuse(&Value::Str(text))),
@@ -344,5 +351,10 @@ mod tests {
         let uuid = "00112233-4455-6677-8899-aabbccddeeff";
         let found = Type::Uuid.coerce(Value::Str(uuid.to_owned())).unwrap();
         assert_eq!(found.to_string(), uuid);
+        let bytes = Type::Bytes.coerce(found.clone()).unwrap();
+        assert_eq!(Type::Uuid.coerce(bytes), Ok(found.clone()));
+        check(&Type::String, found, Ok(Value::Str(uuid.to_owned())));
+        let short = Value::Bytes(vec![7; 3]);
+        check(&Type::Uuid, short, Err("expected Uuid, found Bytes (0x070707)"));
     }
 }

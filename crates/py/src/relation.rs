@@ -100,10 +100,7 @@ fn columns_of(schema: &Bound<'_, PyAny>, keys: &[String]) -> PyResult<Vec<Column
         return Err(invalid(&format!("the key `{unknown}` is none of the columns")));
     }
     let column = |field: &Field, is_key: bool| -> PyResult<ColumnOf> {
-        let of = match quipu::is_json_field(field) {
-            true => Type::Json,
-            false => type_of(field.data_type(), field.name())?,
-        };
+        let of = type_of_field(field, field.name())?;
         let nullable = !is_key && field.is_nullable() && !matches!(of, Type::Nullable(_));
         let column_type = if nullable { Type::Nullable(Box::new(of)) } else { of };
         Ok(ColumnOf { name: field.name().clone(), column_type, is_key, default: None })
@@ -116,6 +113,16 @@ fn columns_of(schema: &Bound<'_, PyAny>, keys: &[String]) -> PyResult<Vec<Column
         columns.push(column(field, false)?);
     }
     Ok(columns)
+}
+
+fn type_of_field(field: &Field, name: &str) -> PyResult<Type> {
+    if quipu::is_uuid_field(field) {
+        return Ok(Type::Uuid);
+    }
+    if quipu::is_json_field(field) {
+        return Ok(Type::Json);
+    }
+    type_of(field.data_type(), name)
 }
 
 fn type_of(of: &DataType, name: &str) -> PyResult<Type> {
@@ -155,7 +162,7 @@ fn type_of(of: &DataType, name: &str) -> PyResult<Type> {
 }
 
 fn item_type(item: &Field, name: &str) -> PyResult<Type> {
-    let of = type_of(item.data_type(), name)?;
+    let of = type_of_field(item, name)?;
     let is_nullable = item.is_nullable() && !matches!(of, Type::Nullable(_));
     Ok(if is_nullable { Type::Nullable(Box::new(of)) } else { of })
 }

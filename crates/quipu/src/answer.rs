@@ -25,7 +25,7 @@ pub struct Answer {
 /// Values of several types become strings, with some exceptions. Integers mixed with floats become
 /// floats (above 2^53 rounded to the nearest). Integers mixed with ids above `i64::MAX` become ids
 /// if none is negative. Vectors of equal length stay vectors, and lists whose items have one type
-/// (by the same rules) stay lists.
+/// (by the same rules) stay lists; UUIDs in lists become strings.
 #[derive(Clone, Debug)]
 pub struct AnswerColumn {
     /// The values, with fillers for nulls.
@@ -68,6 +68,8 @@ pub enum AnswerValues {
     Timestamp(Vec<i64>),
     /// Durations in microseconds.
     Duration(Vec<i64>),
+    /// UUIDs.
+    Uuid(Vec<[u8; 16]>),
     /// Values of any other or of mixed types, as literals of the query language.
     Literal(BytesColumn),
 }
@@ -435,6 +437,9 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
         })),
         Kind::Timestamp => AnswerValues::Timestamp(words(cells, |cell| us(cell, interner))),
         Kind::Duration => AnswerValues::Duration(words(cells, |cell| us(cell, interner))),
+        Kind::Uuid => AnswerValues::Uuid(words(cells, |cell| {
+            interner.with(cell, |value| if let Value::Uuid(uuid) = value { *uuid } else { [0; 16] })
+        })),
         Kind::Literal => AnswerValues::Literal(texts(cells, interner, false, |value| {
             Some(value.to_string().into_bytes().into())
         })),
@@ -530,9 +535,17 @@ impl AnswerColumn {
             (AnswerValues::Float(values), Value::Int(int)) => values.push(*int as f64),
             (AnswerValues::Float(values), _) => values.push(0.0),
             (AnswerValues::Str(values), Value::Str(text)) => values.push(Some(text.as_bytes())),
+            (AnswerValues::Str(values), uuid @ Value::Uuid(_)) => {
+                values.push(Some(uuid.to_string().as_bytes()));
+            }
             (AnswerValues::Str(values), _) => values.push(None),
             (AnswerValues::Bytes(values), Value::Bytes(bytes)) => values.push(Some(bytes)),
             (AnswerValues::Bytes(values), _) => values.push(None),
+            (AnswerValues::Date(values), Value::Date(days)) => values.push(*days),
+            (AnswerValues::Date(values), _) => values.push(0),
+            (AnswerValues::Timestamp(values), Value::Timestamp(us))
+            | (AnswerValues::Duration(values), Value::Duration(us)) => values.push(*us),
+            (AnswerValues::Timestamp(values) | AnswerValues::Duration(values), _) => values.push(0),
             (AnswerValues::List(offsets, items), item) => {
                 let list = if let Value::List(list) = item { list.as_slice() } else { &[] };
                 let from = offsets.last().map_or(0, |&end| end as usize);

@@ -2,19 +2,23 @@
 
 use crate::answer::{Answer, AnswerColumn, AnswerValues};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Date32Array, DurationMicrosecondArray, FixedSizeListArray,
-    Float32Array, Float64Array, GenericBinaryArray, GenericStringArray, Int64Array,
-    LargeBinaryArray, LargeListArray, LargeStringArray, ListArray, NullArray, RecordBatch,
-    RecordBatchOptions, StructArray, TimestampMicrosecondArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, Date32Array, DurationMicrosecondArray, FixedSizeBinaryArray,
+    FixedSizeListArray, Float32Array, Float64Array, GenericBinaryArray, GenericStringArray,
+    Int64Array, LargeBinaryArray, LargeListArray, LargeStringArray, ListArray, NullArray,
+    RecordBatch, RecordBatchOptions, StructArray, TimestampMicrosecondArray, UInt64Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use base::{BytesColumn, Validity as ValidRows};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use model::Type;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::basic::{Compression, LogicalType, Type as PhysicalType, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::{SchemaDescriptor, Type as ParquetType};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Write;
@@ -26,6 +30,39 @@ type Made<T> = std::result::Result<T, ArrowError>;
 
 /// Rows of a batch in an Arrow file, and of a row group in a Parquet file.
 const ROWS_A_GROUP: usize = 1 << 20;
+
+/// A writer of a Parquet file with [`parquet_properties`]. UUIDs have Parquet's type of that name.
+pub(crate) fn parquet_writer<W: Write + Send>(
+    out: W,
+    schema: SchemaRef,
+) -> std::result::Result<ArrowWriter<W>, ParquetError> {
+    let mut options = ArrowWriterOptions::new().with_properties(parquet_properties());
+    if schema.fields().iter().any(|field| is_uuid_field(field)) {
+        options = options.with_parquet_schema(schema_with_uuids(&schema)?);
+    }
+    ArrowWriter::try_new_with_options(out, schema, options)
+}
+
+/// The Parquet schema of an Arrow schema. The conversion of `parquet` makes UUIDs plain bytes.
+fn schema_with_uuids(schema: &Schema) -> std::result::Result<SchemaDescriptor, ParquetError> {
+    let converted = ArrowSchemaConverter::new().convert(schema)?;
+    let root = converted.root_schema();
+    let field = |(field, of): (&Arc<Field>, &Arc<ParquetType>)| {
+        if !is_uuid_field(field) {
+            return Ok(Arc::clone(of));
+        }
+        let bytes = PhysicalType::FIXED_LEN_BYTE_ARRAY;
+        let uuid = ParquetType::primitive_type_builder(field.name(), bytes)
+            .with_length(UUID_BYTES)
+            .with_repetition(of.get_basic_info().repetition())
+            .with_logical_type(Some(LogicalType::Uuid));
+        uuid.build().map(Arc::new)
+    };
+    let fields = schema.fields().iter().zip(root.get_fields()).map(field);
+    let fields = fields.collect::<std::result::Result<Vec<_>, ParquetError>>()?;
+    let root = ParquetType::group_type_builder(root.name()).with_fields(fields).build()?;
+    Ok(SchemaDescriptor::new(Arc::new(root)))
+}
 
 /// Properties of Parquet files: compressed with Zstandard, in groups of [`ROWS_A_GROUP`].
 pub(crate) fn parquet_properties() -> WriterProperties {
@@ -45,9 +82,9 @@ impl Answer {
         let mut arrays = Vec::new();
         for (column, name) in self.columns().iter().enumerate() {
             let column = self.column(column);
-            let is_json = matches!(column.values, AnswerValues::Json(_));
+            let extension = column.values.extension();
             let array = column.into_arrow(self.len())?;
-            fields.push(arrow_field(name, array.data_type().clone(), is_json));
+            fields.push(arrow_field(name, array.data_type().clone(), extension));
             arrays.push(array);
         }
         // A result may have rows and no columns.
@@ -138,8 +175,7 @@ impl<W: Write + Send> ParquetParts<W> {
     /// A failed write, or columns that Parquet does not support. Nothing more can be written then.
     pub fn write(&mut self, part: &Answer) -> Result<()> {
         let batch = part.to_batch().map_err(failed)?;
-        let begin =
-            |out| Ok(ArrowWriter::try_new(out, batch.schema(), Some(parquet_properties()))?);
+        let begin = |out| Ok(parquet_writer(out, batch.schema())?);
         self.0.write(begin, |file| Ok(file.write(&batch)?))
     }
 
@@ -234,18 +270,57 @@ impl AnswerColumn {
                 Arc::new(TimestampMicrosecondArray::new(us.into(), valid).with_timezone(UTC))
             }
             AnswerValues::Duration(us) => Arc::new(DurationMicrosecondArray::new(us.into(), valid)),
+            AnswerValues::Uuid(uuids) => {
+                let bytes = Buffer::from_vec(uuids.into_flattened());
+                Arc::new(FixedSizeBinaryArray::try_new(UUID_BYTES, bytes, valid)?)
+            }
         })
     }
 }
 
-/// The Arrow field of a nullable column. JSON text gets Arrow's extension type `arrow.json`.
-#[must_use]
-pub fn arrow_field(name: &str, of: DataType, is_json: bool) -> Field {
-    let field = Field::new(name, of, true);
-    if !is_json {
-        return field;
+/// An extension type of Arrow: the meaning of values that are stored as text or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extension {
+    /// JSON text.
+    Json,
+    /// 16 bytes that are a UUID.
+    Uuid,
+}
+
+impl Extension {
+    /// The extension type for columns of this type.
+    pub(crate) fn of(column_type: &Type) -> Option<Self> {
+        match column_type.without_null() {
+            Type::Json => Some(Self::Json),
+            Type::Uuid => Some(Self::Uuid),
+            _ => None,
+        }
     }
-    let says = [(EXTENSION_TYPE_NAME_KEY, JSON), (EXTENSION_TYPE_METADATA_KEY, "")];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Json => JSON,
+            Self::Uuid => UUID,
+        }
+    }
+}
+
+impl AnswerValues {
+    /// The extension type of the Arrow field for these values.
+    fn extension(&self) -> Option<Extension> {
+        match self {
+            Self::Json(_) => Some(Extension::Json),
+            Self::Uuid(_) => Some(Extension::Uuid),
+            _ => None,
+        }
+    }
+}
+
+/// The Arrow field of a nullable column.
+pub(crate) fn arrow_field(name: &str, of: DataType, extension: Option<Extension>) -> Field {
+    let field = Field::new(name, of, true);
+    let Some(extension) = extension else { return field };
+    let says = [(EXTENSION_TYPE_NAME_KEY, extension.name()), (EXTENSION_TYPE_METADATA_KEY, "")];
     let says = says.map(|(key, value)| (key.to_owned(), value.to_owned()));
     field.with_metadata(HashMap::from(says))
 }
@@ -271,7 +346,18 @@ pub fn is_json_field(field: &Field) -> bool {
     field.extension_type_name() == Some(JSON)
 }
 
+/// Whether the column has Arrow's extension type for UUIDs.
+#[must_use]
+pub fn is_uuid_field(field: &Field) -> bool {
+    field.extension_type_name() == Some(UUID)
+        && *field.data_type() == DataType::FixedSizeBinary(UUID_BYTES)
+}
+
 const JSON: &str = "arrow.json";
+const UUID: &str = "arrow.uuid";
+
+/// Bytes of a UUID.
+pub(crate) const UUID_BYTES: i32 = 16;
 
 /// The time zone of timestamps.
 const UTC: &str = "UTC";

@@ -25,6 +25,7 @@ pub(crate) enum Kind {
     Date,
     Timestamp,
     Duration,
+    Uuid,
     Literal,
 }
 
@@ -40,6 +41,7 @@ impl Kind {
             Type::Date => Self::Date,
             Type::Timestamp => Self::Timestamp,
             Type::Duration => Self::Duration,
+            Type::Uuid => Self::Uuid,
             Type::Bool => Self::Bool,
             Type::Int => Self::Int,
             Type::Id => Self::Id,
@@ -62,7 +64,8 @@ impl Kind {
             | Self::Validity
             | Self::Date
             | Self::Timestamp
-            | Self::Duration => {
+            | Self::Duration
+            | Self::Uuid => {
                 let fits = shape.is_none_or(|shape| shape.join(self) == self);
                 !(bool || int || id || float || str || bytes) && fits
             }
@@ -93,6 +96,7 @@ impl Kind {
             Value::Date(_) => Self::Date,
             Value::Timestamp(_) => Self::Timestamp,
             Value::Duration(_) => Self::Duration,
+            Value::Uuid(_) => Self::Uuid,
             _ => Self::Literal,
         }
     }
@@ -136,6 +140,10 @@ enum Leaf {
     Float,
     Str,
     Bytes,
+    Date,
+    Timestamp,
+    Duration,
+    Uuid,
 }
 
 impl Item {
@@ -148,6 +156,10 @@ impl Item {
             Type::Float => Leaf::Float,
             Type::String => Leaf::Str,
             Type::Bytes => Leaf::Bytes,
+            Type::Date => Leaf::Date,
+            Type::Timestamp => Leaf::Timestamp,
+            Type::Duration => Leaf::Duration,
+            Type::Uuid => Leaf::Uuid,
             Type::List(item, _) => return Self::of(item)?.in_a_list(),
             _ => return None,
         };
@@ -162,6 +174,10 @@ impl Item {
             Value::Float(_) => Leaf::Float,
             Value::Str(_) => Leaf::Str,
             Value::Bytes(_) => Leaf::Bytes,
+            Value::Date(_) => Leaf::Date,
+            Value::Timestamp(_) => Leaf::Timestamp,
+            Value::Duration(_) => Leaf::Duration,
+            Value::Uuid(_) => Leaf::Uuid,
             Value::List(items) => return Self::of_items(items)?.in_a_list(),
             _ => return None,
         };
@@ -203,8 +219,12 @@ impl Item {
             (0, Leaf::Bool) => AnswerValues::Bool(Vec::new()),
             (0, Leaf::Int) => AnswerValues::Int(Vec::new()),
             (0, Leaf::Float) => AnswerValues::Float(Vec::new()),
-            (0, Leaf::Str) => AnswerValues::Str(BytesColumn::default()),
+            // As text: pandas cannot read lists of an extension type.
+            (0, Leaf::Str | Leaf::Uuid) => AnswerValues::Str(BytesColumn::default()),
             (0, Leaf::Bytes) => AnswerValues::Bytes(BytesColumn::default()),
+            (0, Leaf::Date) => AnswerValues::Date(Vec::new()),
+            (0, Leaf::Timestamp) => AnswerValues::Timestamp(Vec::new()),
+            (0, Leaf::Duration) => AnswerValues::Duration(Vec::new()),
         };
         AnswerColumn { values, valid: ValidRows::default() }
     }
@@ -227,6 +247,7 @@ impl fmt::Display for Kind {
             Self::Date => "Date",
             Self::Timestamp => "Timestamp",
             Self::Duration => "Duration",
+            Self::Uuid => "Uuid",
             Self::Literal => "several types",
         })
     }

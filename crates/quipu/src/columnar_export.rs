@@ -1,13 +1,12 @@
 //! Exports as Parquet and Arrow files.
 
-use crate::answer_arrow::parquet_properties;
+use crate::answer_arrow::parquet_writer;
 use crate::export::ExportFormat;
 use crate::relation_arrow::{arrow_schema as schema_of, record_batch};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, SchemaRef};
 use model::{Frame, Series, Type, Value, Values};
-use parquet::arrow::ArrowWriter;
 use session::ColumnOf;
 use std::io::Write;
 use std::sync::Arc;
@@ -80,8 +79,7 @@ fn write_batches(
         }
         return writer.finish().map_err(|error| failed(&error));
     }
-    let writer = ArrowWriter::try_new(out, schema, Some(parquet_properties()));
-    let mut writer = writer.map_err(|error| failed(&error))?;
+    let mut writer = parquet_writer(out, schema).map_err(|error| failed(&error))?;
     while let Some(batch) = next()? {
         writer.write(&batch).map_err(|error| failed(&error))?;
     }

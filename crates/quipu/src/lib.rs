@@ -87,7 +87,9 @@ pub use analytics::{
 };
 pub use answer::{Answer, AnswerColumn, AnswerValues};
 #[cfg(feature = "arrow")]
-pub use answer_arrow::{ArrowParts, ParquetParts, are_validity_fields, arrow_field, is_json_field};
+pub use answer_arrow::{
+    ArrowParts, ParquetParts, are_validity_fields, is_json_field, is_uuid_field,
+};
 #[cfg(feature = "arrow")]
 pub use arrow_file::types_of_batches;
 pub use backup::{

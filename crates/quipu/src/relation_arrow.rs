@@ -1,7 +1,7 @@
 //! Rows of relations as Arrow data: schemas and record batches.
 
 use crate::answer::AnswerColumn;
-use crate::answer_arrow::arrow_field;
+use crate::answer_arrow::{Extension, arrow_field};
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use model::{Frame, Series, Type, Value, VectorKind};
@@ -26,7 +26,12 @@ fn arrow_type(of: &Type) -> Option<DataType> {
             DataType::FixedSizeList(Arc::new(Field::new("item", float, true)), *len as i32)
         }
         // As in results of scripts.
-        Type::List(..) | Type::Validity | Type::Date | Type::Timestamp | Type::Duration => {
+        Type::List(..)
+        | Type::Validity
+        | Type::Date
+        | Type::Timestamp
+        | Type::Duration
+        | Type::Uuid => {
             let none = Series::from(Vec::<Value>::new());
             let column = AnswerColumn::of(none, of).into_arrow(0);
             column.map_or(DataType::Utf8, |none| none.data_type().clone())
@@ -44,7 +49,7 @@ pub fn arrow_schema(columns: &[ColumnOf]) -> Option<Schema> {
 }
 
 fn field_of(column: &ColumnOf, of: DataType) -> Field {
-    arrow_field(&column.name, of, *column.column_type.without_null() == Type::Json)
+    arrow_field(&column.name, of, Extension::of(&column.column_type))
 }
 
 /// Rows of a relation with these columns as a record batch. A column of any type gets the type that

@@ -1,6 +1,6 @@
 //! Converts Arrow arrays to columns of values.
 
-use crate::answer_arrow::{are_validity_fields, is_json_field};
+use crate::answer_arrow::{UUID_BYTES, are_validity_fields, is_json_field, is_uuid_field};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
@@ -15,13 +15,13 @@ const DEPTH_MAX: usize = 128;
 /// Converts an Arrow array to a column of values: numbers of any width, strings and bytes to
 /// themselves; dates, times and durations to theirs, where times without a zone are UTC; lists to
 /// lists; structs of `microseconds` and `asserted` to a validity; other structs, and Arrow's
-/// extension type `arrow.json`, to JSON.
+/// extension type `arrow.json`, to JSON; `arrow.uuid` to UUIDs, also in lists.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] for other types, and for invalid JSON in a JSON field.
 pub fn series_of_arrow(array: &ArrayRef, field: &Field) -> Result<Series> {
     let name = field.name();
-    let series = of_array(array, name, 0)?;
+    let series = of_field(array, field, name, 0)?;
     if !is_json_field(field) || !matches!(series.values, Values::Str(_)) {
         return Ok(series);
     }
@@ -72,6 +72,19 @@ fn cast_type(of: &DataType) -> Option<&DataType> {
         DataType::Date64 => &DataType::Date32,
         _ => return None,
     })
+}
+
+/// An array whose field may say that its bytes are UUIDs.
+fn of_field(array: &ArrayRef, field: &Field, name: &str, depth: usize) -> Result<Series> {
+    if !is_uuid_field(field) || *array.data_type() != DataType::FixedSizeBinary(UUID_BYTES) {
+        return of_array(array, name, depth);
+    }
+    let value = |bytes: Option<&[u8]>| match bytes.map(<[u8; 16]>::try_from) {
+        Some(Ok(uuid)) => Value::Uuid(uuid),
+        _ => Value::Null,
+    };
+    let values = array.as_fixed_size_binary().iter().map(value).collect();
+    Ok(Series { values: Values::Any(values), valid: valid_rows(array) })
 }
 
 fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
@@ -164,16 +177,16 @@ fn nested(array: &ArrayRef, row: usize, name: &str, depth: usize) -> Result<Valu
     if array.is_null(row) {
         return Ok(Value::Null);
     }
-    let list = |items: ArrayRef| {
-        let items = of_array(&items, name, depth + 1)?;
+    let list = |items: ArrayRef, item: &Field| {
+        let items = of_field(&items, item, name, depth + 1)?;
         Ok(Value::List((0..items.len()).map(|item| items.value(item)).collect()))
     };
     match array.data_type() {
-        DataType::List(_) => list(array.as_list::<i32>().value(row)),
-        DataType::LargeList(_) => list(array.as_list::<i64>().value(row)),
-        DataType::ListView(_) => list(array.as_list_view::<i32>().value(row)),
-        DataType::LargeListView(_) => list(array.as_list_view::<i64>().value(row)),
-        DataType::FixedSizeList(..) => list(array.as_fixed_size_list().value(row)),
+        DataType::List(item) => list(array.as_list::<i32>().value(row), item),
+        DataType::LargeList(item) => list(array.as_list::<i64>().value(row), item),
+        DataType::ListView(item) => list(array.as_list_view::<i32>().value(row), item),
+        DataType::LargeListView(item) => list(array.as_list_view::<i64>().value(row), item),
+        DataType::FixedSizeList(item, _) => list(array.as_fixed_size_list().value(row), item),
         DataType::Struct(fields) if are_validity_fields(fields) => {
             let columns = array.as_struct();
             let (times, asserted) = (columns.column(0), columns.column(1));

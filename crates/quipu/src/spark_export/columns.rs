@@ -16,6 +16,9 @@ pub(super) fn settled(
     go_on: GoOn<'_>,
 ) -> Result<Vec<ColumnOf>> {
     let mut columns = relation.columns().to_vec();
+    for column in &mut columns {
+        column.column_type = uuids_as_strings(&column.column_type);
+    }
     let is_any = |column: &ColumnOf| *column.column_type.without_null() == Type::Any;
     let unknown: Vec<usize> = (0..columns.len()).filter(|&place| is_any(&columns[place])).collect();
     if unknown.is_empty() {
@@ -38,6 +41,15 @@ pub(super) fn settled(
     Ok(columns)
 }
 
+/// The type with strings in place of UUIDs, which Spark does not have.
+fn uuids_as_strings(of: &Type) -> Type {
+    match of {
+        Type::Uuid => Type::String,
+        Type::Nullable(of) => Type::Nullable(Box::new(uuids_as_strings(of))),
+        of => of.clone(),
+    }
+}
+
 fn type_of(kind: Kind) -> Type {
     match kind {
         Kind::Bool => Type::Bool,
@@ -52,7 +64,7 @@ fn type_of(kind: Kind) -> Type {
         Kind::Duration => Type::Duration,
         Kind::Vector(kind, len) => Type::Vector(kind, len as u64),
         // The items of lists are not looked at one by one, so these are written as their text.
-        Kind::List(_) | Kind::Null | Kind::Str | Kind::Literal => Type::String,
+        Kind::List(_) | Kind::Null | Kind::Str | Kind::Uuid | Kind::Literal => Type::String,
     }
 }
 
