@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes isolation engines kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables bench-analytics hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes isolation engines kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -159,6 +159,11 @@ bench-tables: ## everyday questions to tables, against DuckDB and SQLite; POSTS,
 	$(MAKE) module-release
 	$(VENV)/bin/pip install --quiet -r bench/tables/requirements.txt
 	$(PY) bench/tables/run.py --posts $(POSTS) $(BENCH_ARGS)
+
+bench-analytics: ## whole graphs against SciPy, NetworKit, igraph and others; BENCH_ARGS such as "--graphs cnr-2000"
+	$(MAKE) module-release
+	$(VENV)/bin/pip install --quiet -r bench/analytics/requirements.txt
+	$(PY) bench/analytics/run.py $(BENCH_ARGS)
 
 # Only NumPy: nothing of Quipu is run. See docs/scale.md.
 hot-regions: $(VENV)/run ## simulate hot regions of a store that splits by key, for each layout of keys; SEED, BENCH_ARGS
