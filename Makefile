@@ -206,7 +206,7 @@ kill-python: module-release ## as kill, through the Python package, slower; COUN
 	$(PY) tests/kill/run.py --count $(COUNT) --seed $(SEED)
 
 kill-networkx: module ## kill -9 processes that change graphs of quipu.nx COUNT times, compare with NetworkX; COUNT, SEED
-	$(PY) tests/kill/graphs.py --count $(COUNT) --seed $(SEED)
+	$(PY) tests/kill/networkx_graphs.py --count $(COUNT) --seed $(SEED)
 
 full-disk: ## writers on a file system of 8 MiB that becomes full, and under a limit on file length; COUNT rounds, SEED
 	cargo build --locked --release -p quipu-kill

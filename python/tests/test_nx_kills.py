@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-KILLS = Path(__file__).parents[2] / "tests" / "kill" / "graphs.py"
+KILLS = Path(__file__).parents[2] / "tests" / "kill" / "networkx_graphs.py"
 
 
 def test_a_killed_process_leaves_each_graph_as_after_a_flush():

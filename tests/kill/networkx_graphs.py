@@ -6,7 +6,7 @@ as in the middle of a batch. The others are killed after a random time, which ca
 graph must be as after the last batch reported, or the one in flight as a whole: vertices, neighbors, attributes, and
 their order. Every fourth process flushes inside transactions that also write a row of a relation.
 
-    python tests/kill/graphs.py --count 200 --seed 1 [--counted]
+    python tests/kill/networkx_graphs.py --count 200 --seed 1 [--counted]
 
 Prints a line per kill and a summary; exits with 1 at the first difference.
 """
