@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from ._encoding import decode_attributes, encode_attributes
 
@@ -60,14 +59,8 @@ class Properties:
         """Return the attributes of each row of a table of edges or vertices."""
         if not self.names:
             return [b""] * len(table)
-        values = zip(*map(self._column, self.names, (table[name] for name in self.names)), strict=True)
+        values = zip(*(table[name] for name in self.names), strict=True)
         return [self.encoded(dict(zip(self.names, row, strict=True))) for row in values]
-
-    def _column(self, name: str, values: list[Any]) -> list[Any]:
-        if self._types[name].removesuffix("?") != "Uuid":
-            return values
-        # Tables of edges and vertices have these as text.
-        return [None if value is None else UUID(value) for value in values]
 
     def columns(self, attributes: Sequence[bytes]) -> dict[str, list[Any]]:
         """Return the columns for these attributes, with ``None`` for null."""
