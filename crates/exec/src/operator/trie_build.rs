@@ -39,6 +39,9 @@ pub(crate) const ROWS_A_LOOK_UP: u64 = 8;
 /// Rows of the first read, where strings may be long.
 const FIRST_ROWS: usize = 16;
 
+/// Keys that a query looks up, however few the rows, before it builds a trie with long values.
+const ASKED_MIN: u64 = 64;
+
 /// Rows that are sampled for the bytes of a row.
 const SAMPLE_ROWS: usize = 64;
 
@@ -150,7 +153,18 @@ impl ExecContext<'_> {
         let only_words = !is_needed && key.1.iter().map(types).any(is_text);
         let request = Request { key, cache_key, cache, path };
         let may_be_built = may_be_words && !(only_words && self.is_refused(&request));
-        if is_needed || (may_be_built && self.is_worth_reading(&request, wanted.keys)) {
+        if is_needed && !wanted.is_needed {
+            return match self.build_and_cache(&request, false) {
+                Ok(trie) => Ok(trie.map(|trie| (trie, request.key.1))),
+                Err(error @ (Error::Stopped(_) | Error::WouldBlock)) => Err(error),
+                // A row that this query does not read, or too little memory.
+                Err(_) => {
+                    self.tries.known.lock().too_long.insert(request.key);
+                    Ok(None)
+                }
+            };
+        }
+        if wanted.is_needed || (may_be_built && self.is_worth_reading(&request, wanted.keys)) {
             if let Some(trie) = self.build_and_cache(&request, only_words)? {
                 return Ok(Some((trie, request.key.1)));
             }
@@ -177,7 +191,7 @@ impl ExecContext<'_> {
         let mut known = self.tries.known.lock();
         let asked = known.asked_long.entry(key.clone()).or_default();
         *asked = asked.saturating_add(keys as u64);
-        if *asked < rows / 4 || known.too_long.contains(key) {
+        if *asked < (rows / 4).max(ASKED_MIN) || known.too_long.contains(key) {
             return Ok(false);
         }
         drop(known);

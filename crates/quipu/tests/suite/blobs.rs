@@ -1162,3 +1162,16 @@ fn statistics_say_what_was_written() {
     assert!(merged.merged > flushed.merged, "{merged:?}");
     assert_eq!((merged.log, merged.flushed), (flushed.log, flushed.flushed));
 }
+
+#[test]
+fn a_recursion_over_short_values_does_not_read_the_long_ones() {
+    let db = memory();
+    let pages = pages(&db);
+    pages.put(KeyOf::U64(1), &value_of(100, 1)).unwrap();
+    pages.put(KeyOf::U64(2), &value_of(100 * LARGE, 2)).unwrap();
+    let script = "n[i] := i = 0
+                  n[j] := n[i], i < 100, *pages{value, bytes: null}, j = i + length(value) - 99
+                  ?[max(i)] := n[i]";
+    let found = db.run(script, &Parameters::new()).unwrap();
+    assert_eq!(found.rows().next().unwrap(), [quipu::Value::Int(100)]);
+}
