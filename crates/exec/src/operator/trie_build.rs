@@ -141,29 +141,21 @@ impl ExecContext<'_> {
             }
             serves_later = tries.cache.serves_later(&trie);
         }
-        let is_long = |of: &Type| !fits_cells(of.without_null());
-        let is_needed = wanted.is_needed
-            || (key.1.iter().map(types).any(is_long)
-                && self.is_worth_interning(&key, path, wanted.keys)?);
-        if !is_needed && (serves_later || !(may_be_words || may_be_shared)) {
+        let is_long = |column: &usize| !fits_cells(types(column).without_null());
+        let is_worth_own = !wanted.is_needed
+            && key.1.iter().any(is_long)
+            && self.is_worth_interning(&key, path, wanted.keys)?;
+        let request = Request { key, cache_key, cache, path };
+        if is_worth_own {
+            return self.build_own(request);
+        }
+        if !wanted.is_needed && (serves_later || !(may_be_words || may_be_shared)) {
             return Ok(None);
         }
         // Reading stops at long strings. Numbers that do not fit a word still allow a trie for this
         // query.
-        let only_words = !is_needed && key.1.iter().map(types).any(is_text);
-        let request = Request { key, cache_key, cache, path };
+        let only_words = !wanted.is_needed && request.key.1.iter().map(types).any(is_text);
         let may_be_built = may_be_words && !(only_words && self.is_refused(&request));
-        if is_needed && !wanted.is_needed {
-            return match self.build_and_cache(&request, false) {
-                Ok(trie) => Ok(trie.map(|trie| (trie, request.key.1))),
-                Err(error @ (Error::Stopped(_) | Error::WouldBlock)) => Err(error),
-                // A row that this query does not read, or too little memory.
-                Err(_) => {
-                    self.tries.known.lock().too_long.insert(request.key);
-                    Ok(None)
-                }
-            };
-        }
         if wanted.is_needed || (may_be_built && self.is_worth_reading(&request, wanted.keys)) {
             if let Some(trie) = self.build_and_cache(&request, only_words)? {
                 return Ok(Some((trie, request.key.1)));
@@ -189,9 +181,10 @@ impl ExecContext<'_> {
     ) -> Result<bool> {
         let rows = self.plan.infos[key.0].rows;
         let mut known = self.tries.known.lock();
-        let asked = known.asked_long.entry(key.clone()).or_default();
+        let asked = known.asked_long.entry(key.clone()).or_insert(Some(0));
+        let Some(asked) = asked else { return Ok(false) };
         *asked = asked.saturating_add(keys as u64);
-        if *asked < (rows / 4).max(ASKED_MIN) || known.too_long.contains(key) {
+        if *asked < (rows / 4).max(ASKED_MIN) {
             return Ok(false);
         }
         drop(known);
@@ -200,9 +193,23 @@ impl ExecContext<'_> {
         let fits = rows.saturating_mul(row_bytes) <= self.limits.memory_bytes_max() / 4
             && rows < ROWS_MAX as u64;
         if !fits {
-            self.tries.known.lock().too_long.insert(key.clone());
+            self.tries.known.lock().asked_long.insert(key.clone(), None);
         }
         Ok(fits)
+    }
+
+    /// Builds a trie with long values for this query. `None` if that fails: the query goes on
+    /// without it, and does not try again.
+    fn build_own(&self, request: Request<'_>) -> Result<Option<(Arc<Trie>, Vec<usize>)>> {
+        match self.build_and_cache(&request, false) {
+            Ok(trie) => Ok(trie.map(|trie| (trie, request.key.1))),
+            Err(error @ (Error::Stopped(_) | Error::WouldBlock)) => Err(error),
+            // A row that this query does not read, or too little memory.
+            Err(_) => {
+                self.tries.known.lock().asked_long.insert(request.key, None);
+                Ok(None)
+            }
+        }
     }
 
     /// Whether long strings were found in the relation before.

@@ -203,10 +203,8 @@ pub(crate) struct Known {
     pub(crate) asked: HashMap<(usize, Vec<usize>), u64>,
     /// Those in which long strings were found.
     pub(crate) refused: HashSet<(usize, Vec<usize>)>,
-    /// Keys looked up where values may be long.
-    pub(crate) asked_long: HashMap<(usize, Vec<usize>), u64>,
-    /// Those whose long values would take too much memory.
-    pub(crate) too_long: HashSet<(usize, Vec<usize>)>,
+    /// Keys looked up where values may be long; `None` where no trie with them can be built.
+    pub(crate) asked_long: HashMap<(usize, Vec<usize>), Option<u64>>,
     pub(crate) bytes: u64,
 }
 

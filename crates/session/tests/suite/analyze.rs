@@ -248,7 +248,6 @@ fn a_head_says_whether_its_rows_came_in_columns() {
 #[test]
 fn a_recursion_of_one_row_a_round_does_not_scan_a_relation_of_long_values_each_round() {
     let key = |of: &str, i: &str| match of {
-        "String" => format!("concat('vertex ', to_string({i}))"),
         "[Int]" => format!("[{i}, {i}]"),
         _ => format!("concat('vertex ', to_string({i}))"),
     };
