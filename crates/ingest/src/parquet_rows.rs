@@ -129,7 +129,8 @@ fn with_uuids(batch: RecordBatch, uuids: &[bool]) -> Result<RecordBatch, ArrowEr
     batch.with_schema(Arc::new(Schema::new(fields)))
 }
 
-const UUID: &str = "arrow.uuid";
+/// Name of Arrow's extension type for UUIDs.
+pub const UUID: &str = "arrow.uuid";
 
 /// The names of the columns of a Parquet file, from its footer. `file` is for messages.
 ///

@@ -11,7 +11,8 @@ use store::{Error, ErrorKind, Result};
 const ROWS_UNCHECKED: usize = 1 << 14;
 
 /// Writes the columns of a result ([`AlgorithmResult::columns`]). Text has a header; a missing
-/// parent is empty. `go_on` is called now and then; returning false cancels.
+/// parent is empty, or `\N` between spaces. `go_on` is called now and then; returning false
+/// cancels.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] if `out` fails, [`ErrorKind::Cancelled`]; those of reading names of vertices.

@@ -12,6 +12,7 @@ use arrow_ipc::writer::FileWriter;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use base::{BytesColumn, Validity as ValidRows};
+use ingest::parquet_rows::UUID;
 use model::Type;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
@@ -354,7 +355,6 @@ pub fn is_uuid_field(field: &Field) -> bool {
 }
 
 const JSON: &str = "arrow.json";
-const UUID: &str = "arrow.uuid";
 
 /// Bytes of a UUID.
 pub(crate) const UUID_BYTES: i32 = 16;

@@ -3,10 +3,11 @@
 use crate::answer_arrow::parquet_writer;
 use crate::export::ExportFormat;
 use crate::relation_arrow::{arrow_schema as schema_of, record_batch};
+use crate::typed_frame::typed;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, SchemaRef};
-use model::{Frame, Series, Type, Value, Values};
+use model::{Frame, Type};
 use session::ColumnOf;
 use std::io::Write;
 use std::sync::Arc;
@@ -59,9 +60,10 @@ pub(crate) fn write_rows(
     out: impl Write + Send,
     format: ExportFormat,
 ) -> Result<()> {
-    let columns = typed(columns);
+    let columns = without_any(columns);
     let schema = Arc::new(schema_of(&columns).unwrap_or_else(arrow_schema::Schema::empty));
-    let mut next = || next()?.map(|frame| batch(&columns, frame)).transpose();
+    let batch = |frame| record_batch(&columns, typed(&columns, frame)?);
+    let mut next = || next()?.map(batch).transpose();
     write_batches(&mut next, schema, out, format)
 }
 
@@ -87,7 +89,7 @@ fn write_batches(
 }
 
 /// The columns with strings in place of values of any type, whose Arrow type would depend on them.
-fn typed(columns: &[ColumnOf]) -> Vec<ColumnOf> {
+fn without_any(columns: &[ColumnOf]) -> Vec<ColumnOf> {
     let column = |column: &ColumnOf| match column.column_type.without_null() {
         Type::Any => {
             let column_type = Type::Nullable(Box::new(Type::String));
@@ -96,26 +98,6 @@ fn typed(columns: &[ColumnOf]) -> Vec<ColumnOf> {
         _ => column.clone(),
     };
     columns.iter().map(column).collect()
-}
-
-fn batch(columns: &[ColumnOf], frame: Frame) -> Result<RecordBatch> {
-    let names = columns.iter().map(|column| column.name.clone()).collect();
-    let as_strings = |(series, column): (Series, &ColumnOf)| {
-        let is_string = *column.column_type.without_null() == Type::String;
-        if !is_string || matches!(series.values, Values::Str(_)) {
-            return series;
-        }
-        let value = |row| match series.value(row) {
-            Value::Null => Value::Null,
-            value => Value::Str(value.to_field()),
-        };
-        let mut strings = Series::of_type(&Type::String);
-        (0..series.len()).for_each(|row| strings.push(value(row)));
-        strings
-    };
-    let series = frame.into_columns().into_iter().zip(columns).map(as_strings).collect();
-    let frame = Frame::new(names, series);
-    record_batch(columns, frame.map_err(|error| Error::caused(ErrorKind::InvalidInput, error))?)
 }
 
 fn failed(error: &dyn std::error::Error) -> Error {

@@ -71,6 +71,8 @@ mod slow_query;
 #[cfg(feature = "arrow")]
 mod spark_export;
 mod stream;
+#[cfg(feature = "arrow")]
+mod typed_frame;
 mod user_defined;
 
 pub use self::relation::{Relation, RowScan};

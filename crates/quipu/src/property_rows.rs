@@ -1,4 +1,5 @@
-//! Reads rows with properties: text, Parquet and Arrow files, record batches, and frames.
+//! Reads rows with properties: text and frames here, columnar files and batches in
+//! `property_batches.rs`.
 //!
 //! # Why all rows are read before any is written
 //! The type of a column of text is known after its last value, and an import that fails changes

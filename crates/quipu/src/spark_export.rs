@@ -23,8 +23,9 @@ mod vertices;
 use crate::database::Database;
 use crate::export::{check_is_outside, in_the_database};
 use crate::relation::{Relation, RowScan};
+use crate::typed_frame::typed;
 use ::relation::Entry;
-use columns::{as_type, check_names, settled};
+use columns::{check_names, settled};
 use env::{EnvError, OutputFolder};
 use model::{Frame, Type};
 use parts::Parts;
@@ -240,14 +241,6 @@ impl Source {
         statistics::write(folder, &report)?;
         Ok(report)
     }
-}
-
-/// The rows with columns of these types, in place of columns of any type.
-fn typed(columns: &[ColumnOf], frame: Frame) -> Result<Frame> {
-    let names = columns.iter().map(|column| column.name.clone()).collect();
-    let series = frame.into_columns().into_iter().zip(columns);
-    let series = series.map(|(series, column)| as_type(series, &column.column_type)).collect();
-    Frame::new(names, series).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
 }
 
 /// Asks whether the export goes on; an error stops it.

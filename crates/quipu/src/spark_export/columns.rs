@@ -3,7 +3,7 @@
 use super::{GoOn, for_each_frame, invalid};
 use crate::answer_kind::{Kind, Seen};
 use crate::relation::Relation;
-use model::{Series, Type, Value, Values};
+use model::Type;
 use session::{ColumnOf, Interner};
 use std::sync::Arc;
 use store::{Result, Snapshot};
@@ -143,33 +143,4 @@ pub(super) fn check_names(relation: &str, columns: &[ColumnOf]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Converts values to a type other than any. For a string column, other values become their text.
-pub(super) fn as_type(series: Series, of: &Type) -> Series {
-    let of = of.without_null();
-    match (&series.values, of) {
-        (Values::Null(_), _) | (Values::Str(_), Type::String) => series,
-        (_, Type::String) => {
-            let text = |value| match value {
-                Value::Null | Value::Str(_) => value,
-                other => Value::Str(other.to_field()),
-            };
-            convert(&series, of, text)
-        }
-        (Values::Any(_), Type::Bool | Type::Int | Type::Id | Type::Float | Type::Bytes) => {
-            convert(&series, of, |value| of.coerce(value).unwrap_or(Value::Null))
-        }
-        // A column of vertices may be stored as the other kind of integers.
-        (Values::Int(_), Type::Id) | (Values::Id(_), Type::Int) => {
-            convert(&series, of, |value| value)
-        }
-        _ => series,
-    }
-}
-
-fn convert(series: &Series, of: &Type, value: impl Fn(Value) -> Value) -> Series {
-    let mut converted = Series::of_type(of);
-    (0..series.len()).for_each(|row| converted.push(value(series.value(row))));
-    converted
 }

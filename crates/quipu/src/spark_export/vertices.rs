@@ -6,9 +6,9 @@
 //! vertices, except for a graph of strings: its order is that of first appearance. There the rows
 //! are looked up by key.
 
-use super::columns::as_type;
 use super::{GoOn, STEP_ROWS, for_each_frame, invalid};
 use crate::relation::{Relation, RowScan};
+use crate::typed_frame::as_type;
 use model::{Frame, Series, Type, Value, Values};
 use session::ColumnOf;
 use std::sync::Arc;
