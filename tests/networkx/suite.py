@@ -3,9 +3,11 @@
     python tests/networkx/suite.py [--part algorithms/components ...] [--jobs 2] [MODE] [--kernels]
 
 NetworkX's test mode converts each graph to one of the backend, runs the function there, compares graphs that it returns
-or changes with those of its own code, and gives the test the result. With ``--stored`` the graphs are stored ones, in
-databases in memory, and read in pages. With ``--kernels`` kernels answer for graphs of any size, and at the first
-question: most of the tests' graphs are too small for them.
+or changes with those of its own code, and gives the test the result. Its own code is alone then: NetworkX would convert
+the graphs of the functions that it calls, too, at a cost that doubles with each level (``reference.py``).
+
+With ``--stored`` the graphs are stored ones, in databases in memory, and read in pages. With ``--kernels`` kernels
+answer for graphs of any size, and at the first question: most of the tests' graphs are too small for them.
 
 With ``--classes`` nothing is converted: ``networkx.Graph()`` and its sisters make graphs of the backend, as after
 ``quipu.nx.enable()``. With ``--plain`` NetworkX is alone, to compare the counts.
@@ -108,8 +110,9 @@ def main() -> None:
         environment, known = {}, {}
     elif options.classes:
         environment, known = CLASSES, DEVIATIONS_OF_CLASSES
-    elif options.stored:
-        known = DEVIATIONS_OF_STORED
+    else:
+        plugins.append("reference")
+        known = DEVIATIONS_OF_STORED if options.stored else DEVIATIONS
     found: dict[str, str] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
         chosen = options.part or parts()
