@@ -72,6 +72,10 @@ impl Fixpoint<'_> {
             if !self.try_in_order(in_order, body, rule, 1, &mut rows)? {
                 return Ok(false);
             }
+            if rows.found.is_empty() {
+                // There is no row, so no other aggregate needs one either.
+                return Ok(true);
+            }
             found.extend(rows.found);
         }
         for rows in &found {

@@ -13,7 +13,7 @@ use crate::operator::filter::Filter;
 use crate::operator::hash_join::HashJoin;
 use crate::operator::index_join::IndexJoin;
 use crate::operator::leapfrog_join::{LeapfrogJoin, TrieJoin};
-use crate::operator::ordered_scan::OrderedScan;
+use crate::operator::ordered_scan::{OrderedScan, ROWS_FREE};
 use crate::operator::project::Project;
 use crate::operator::scan::Scan;
 use crate::operator::search::Search;
@@ -76,7 +76,12 @@ impl Pipeline<'_> {
         };
         let relation = &*relation;
         if planned.row_order.is_some() {
-            let scan = OrderedScan { at, input: &input, relation };
+            let in_trie = self.rows_in_trie(at, &input, 0, context)?;
+            if in_trie.is_some_and(|rows| rows < ROWS_FREE) {
+                self.give_up();
+                return Ok(false);
+            }
+            let scan = OrderedScan { at, input: &input, relation, in_trie };
             return self.run_operator(at, scan, context, out);
         }
         match (planned.operator, &self.steps[at].expr) {

@@ -17,10 +17,12 @@ use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
+use crate::operator::trie_build;
 use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
 use crate::storage::access_path::StoredPath;
 use crate::storage::ordered_rows::{OrderedRead, OrderedRows, Piece};
+use crate::storage::probe_keys::ProbeKeys;
 use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
 use crate::value::columns::gather;
@@ -28,7 +30,7 @@ use base::{Batch, KeyRange, Projection};
 use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, SEEK_ROWS, Step, Ties, Var};
 
 /// Rows that are read without asking whether sorting is cheaper.
-const ROWS_FREE: u64 = 256;
+pub(crate) const ROWS_FREE: u64 = 256;
 
 /// Most rows that are read first.
 const FIRST_ROWS_MAX: usize = 1024;
@@ -56,6 +58,8 @@ pub(crate) struct OrderedScan<'i> {
     pub(crate) input: &'i Bindings,
     /// The relation.
     pub(crate) relation: &'i StoredRelation,
+    /// See [`Pipeline::rows_in_trie`].
+    pub(crate) in_trie: Option<u64>,
 }
 
 /// How the columns of a relation are read.
@@ -91,7 +95,7 @@ impl Operator for OrderedScan<'_> {
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let Self { at, input, relation } = self;
+        let Self { at, input, relation, in_trie } = self;
         let planned = pipeline.steps[at].planned;
         let (Step::Stored { path, .. }, Some(order)) = (&planned.step, planned.row_order) else {
             return Ok(true);
@@ -100,7 +104,10 @@ impl Operator for OrderedScan<'_> {
         let reads = pipeline.column_reads(at, relation, path, order);
         let some =
             pipeline.ordered_ranges(at, input, input.rows.min(RANGES_ESTIMATED), path, context)?;
-        let sorting_rows = pipeline.sorting_rows(at, input, relation, order, context)?;
+        let sorting_rows = match in_trie {
+            Some(rows) => Some(rows as f64),
+            None => pipeline.sorting_rows(at, input, relation, order, context)?,
+        };
         let sorting_rows = sorting_rows.or(order.sorting_rows);
         let order = RowOrder { sorting_rows, ..order };
         if !pipeline.is_order_cheaper(order, &some, input.rows, path, &reads, context)? {
@@ -122,8 +129,14 @@ impl Operator for OrderedScan<'_> {
             backwards: order.backwards,
         };
         let rows = OrderedRows::new(read, context.read, context.interner, ranges, chunk_rows)?;
-        let mut scan = PassOn { at, input, relation, reads: &reads, rows, piece_rows };
-        scan.first_rows(order, path, pipeline, context, out)
+        let mut scan =
+            PassOn { at, input, relation, reads: &reads, rows, piece_rows, read_rows: 0 };
+        let goes_on = scan.first_rows(order, path, pipeline, context, out)?;
+        let read_rows = scan.read_rows;
+        if goes_on && read_rows > ROWS_FREE {
+            pipeline.rows_in_trie(at, input, read_rows, context)?;
+        }
+        Ok(goes_on)
     }
 }
 
@@ -192,6 +205,41 @@ impl Pipeline<'_> {
         let may_read = (sorting / SPENT_PART).max(expected * EXPECTED_TIMES).max(ROWS_FREE as f64);
         self.rows_left = Some((may_read as i64).saturating_mul(2));
         Ok(true)
+    }
+
+    /// The rows that the plan that sorts finds in a trie for the bound columns of one input row, if
+    /// there is such a trie or this is the time to build it. Reading in order scans the relation
+    /// for them. `read` is the number of rows that were read so without the trie.
+    ///
+    /// # Errors
+    /// Those of the store, and what stops the query.
+    pub(crate) fn rows_in_trie(
+        &self,
+        at: usize,
+        input: &Bindings,
+        read: u64,
+        context: &ExecContext<'_>,
+    ) -> Result<Option<u64>> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { stored, prefix, checks, outputs, .. } = &planned.step else {
+            return Ok(None);
+        };
+        if input.rows != 1 || !prefix.is_empty() || checks.is_empty() {
+            return Ok(None);
+        }
+        let keys = ProbeKeys::new(&planned.step, input, None, context.plan);
+        let outputs: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        let wanted = trie_build::Wanted {
+            stored: *stored,
+            bound: &keys.columns,
+            next: None,
+            outputs: &outputs,
+            keys: (read / trie_build::ROWS_A_LOOK_UP / 2) as usize,
+            is_needed: false,
+        };
+        let Some((trie, _)) = context.trie(&wanted)? else { return Ok(None) };
+        let key = keys.cells.iter().map(|column| column[0]);
+        Ok(Some(trie.find(key).len() as u64))
     }
 
     /// The cost of the rows that the sorting plan looks up, if it looks up other keys. A few are
@@ -342,6 +390,8 @@ struct PassOn<'s> {
     rows: OrderedRows<'s>,
     /// Rows that are passed on next.
     piece_rows: usize,
+    /// Rows that were read.
+    read_rows: u64,
 }
 
 impl<'s> PassOn<'s> {
@@ -424,7 +474,9 @@ impl<'s> PassOn<'s> {
         let (at, reads) = (self.at, self.reads);
         self.piece_rows = (2 * self.piece_rows).min(BATCH_ROWS);
         context.check(0)?;
-        if !pipeline.spend(self.rows.take_read_rows()) {
+        let read_rows = self.rows.take_read_rows();
+        self.read_rows += read_rows;
+        if !pipeline.spend(read_rows) {
             return Ok(false);
         }
         let (mut rows, mut picked) = self.bindings(&piece, pipeline);

@@ -15,19 +15,24 @@ fn shown(output: &Output, rows: std::ops::Range<usize>) -> Vec<String> {
     rows.map(row).collect()
 }
 
-/// Whether a query was answered by reading in order alone, as `::explain analyze` tells.
-fn is_read_in_order(engine: &Engine, script: &str) -> bool {
+/// Operators that ran for the plan in order, and for the plan that sorts.
+fn operators_that_ran(engine: &Engine, script: &str) -> [Vec<String>; 2] {
     let output = run(engine, &format!("::explain analyze {{ {script} }}"));
     let column = |name| output.headers.iter().position(|header| header == name).unwrap();
     let (rule, ran) = (column("rule"), column("ran"));
-    let ran_by = |is_in_order: bool| -> String {
+    [true, false].map(|is_in_order| {
         let rows = (0..output.rows).filter(|&row| {
             output.value(row, rule).to_string().contains("(in order)") == is_in_order
         });
-        rows.map(|row| output.value(row, ran).to_string().replace("null", "").replace('"', ""))
-            .collect()
-    };
-    ran_by(true).contains("ordered_scan") && ran_by(false).is_empty()
+        let ran = rows.map(|row| output.value(row, ran).to_string().replace('"', ""));
+        ran.filter(|ran| !ran.is_empty() && ran != "null").collect()
+    })
+}
+
+/// Whether a query was answered by reading in order alone.
+fn is_read_in_order(engine: &Engine, script: &str) -> bool {
+    let [in_order, sorting] = operators_that_ran(engine, script);
+    in_order.iter().any(|ran| ran.contains("ordered_scan")) && sorting.is_empty()
 }
 
 /// Posts: those of author 1 are every second one, and every tenth has the time of the one before.
@@ -383,5 +388,28 @@ fn a_few_rows_that_a_lookup_finds_are_sorted() {
         let script = format!("{query} :order {order} :limit 10");
         assert_eq!(run(&engine, &script).rows, rows, "{script}");
         assert!(!is_read_in_order(&engine, &script), "{script}");
+    }
+}
+
+#[test]
+fn rows_that_an_existing_trie_finds_are_not_looked_for_in_order() {
+    let engine = engine_of(1, 1 << 30);
+    let rows = "?[a, b] := a in int_range(20000), b = a % 5000";
+    run(&engine, &format!("{rows} :create e {{a: Int, b: Int}}"));
+    for (script, answer) in [
+        ("?[min(a), max(a)] := b = -1, *e[a, b]", "null|null|"),
+        ("?[min(a), max(a)] := b = 4999, *e[a, b]", "4999|19999|"),
+        ("?[max(c)] := b = -1, *e[a, b], *e[c, b]", "null|"),
+    ] {
+        let found = run(&engine, script);
+        assert_eq!(shown(&found, 0..found.rows), [answer], "{script}");
+        // Two scans in vain, and a trie is built.
+        run(&engine, script);
+        run(&engine, script);
+        let [in_order, sorting] = operators_that_ran(&engine, script);
+        assert!(in_order.iter().all(|ran| !ran.contains("scan")), "{script}: {in_order:?}");
+        assert!(sorting.iter().any(|ran| ran.contains("join")), "{script}: {sorting:?}");
+        let found = run(&engine, script);
+        assert_eq!(shown(&found, 0..found.rows), [answer], "{script}");
     }
 }
