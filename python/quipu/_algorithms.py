@@ -82,12 +82,21 @@ class AlgorithmMethod:
         arguments = dict(zip(self._required, args, strict=False)) | kwargs
         is_once = len(arguments) == len(args) + len(kwargs)
         if not (is_once and self._known.issuperset(arguments) and arguments.keys() >= self._needed):
+            self._refuse(arguments)
             self.__signature__.bind(instance, *args, **kwargs)  # raises the TypeError
         if self.__objclass__ is Graph:
             weight = arguments.pop("weight", "auto" if self._is_weighted else None)
             projected = [arguments.pop(name, default) for name, _, default, _ in _PROJECTED]
             instance = instance._project(self.__name__, weight, *projected)
         return instance._run(self.__name__, arguments)
+
+    def _refuse(self, arguments: dict[str, Any]) -> None:
+        """Raise the error for arguments that a projection was made with."""
+        if self.__objclass__ is Projection:
+            for name, *_ in [_WEIGHT, *_PROJECTED]:
+                if name in arguments and name not in self._known:
+                    hint = f"it is an argument of project(), which made the projection: project({name}=...)"
+                    raise TypeError(f"got an unexpected keyword argument '{name}'\nhint: {hint}")
 
     def __repr__(self) -> str:
         return f"<method {self.__qualname__!r}>"

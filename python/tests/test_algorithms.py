@@ -430,6 +430,15 @@ def test_wrong_arguments_of_a_method_are_type_errors(args: Any, kwargs: Any, mes
             owner.bfs(*args, **kwargs)
 
 
+def test_an_argument_of_project_is_named_where_a_projection_does_not_take_it() -> None:
+    g = quipu.open().graph("g", weight="float64")
+    g.upsert(1, 2, 3.0)
+    louvain: Any = g.project().louvain
+    for argument in ("weight", "undirected", "where"):
+        with pytest.raises(TypeError, match=rf"project\({argument}=\.\.\.\)"):
+            louvain(**{argument: None})
+
+
 def test_a_method_can_be_inspected_and_called_through_its_class() -> None:
     g = quipu.open().graph("g")
     g.upsert(1, 2)
