@@ -73,7 +73,7 @@ impl Fixpoint<'_> {
                 return Ok(false);
             }
             if rows.found.is_empty() {
-                // There is no row, so no other aggregate needs one either.
+                // Without a row, the other aggregates are null too.
                 return Ok(true);
             }
             found.extend(rows.found);
