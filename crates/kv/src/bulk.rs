@@ -20,6 +20,7 @@ use lsm::manifest::VersionEdit;
 use lsm::rows::Rows;
 use lsm::run_writer::RunWriter;
 use lsm::table::TableMeta;
+use lsm::tree::Tree;
 use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
 use std::sync::Arc;
 use store::{BulkLoad, BulkWritten, Error, ErrorKind, Result, SortedRows};
@@ -150,26 +151,9 @@ impl BulkLoad for KvBulk {
         let mut edit = VersionEdit { last_seq: Some(seq), ..VersionEdit::default() };
         for (keyspace, tables) in &mut self.written {
             let tree = &trees.get(*keyspace)?.tree;
-            let free = |table: &TableMeta| {
-                !tree.reaches_into(&table.summary.first_key, &table.summary.last_key)
-            };
-            // Short tables in the bottom level would stay forever if nothing merges them.
-            let bytes: u64 = tables.iter().map(|table| table.summary.bytes).sum();
-            let least = inner.context.options.table_bytes / LEAST_SHARE;
-            let is_long = bytes >= tables.len() as u64 * least;
-            let (level, run) = if tree.is_empty_of_tables() {
-                hit(Mark::BulkAtBottom);
-                (LEVEL_MAX as u8, 0)
-            } else if is_long
-                && merging.iter().all(|merging| merging.is_apart(*keyspace, tables))
-                && tables.iter().all(free)
-            {
-                hit(Mark::BulkBeside);
-                (LEVEL_MAX as u8, 0)
-            } else {
-                hit(Mark::BulkOnTop);
-                (0, tree.next_run())
-            };
+            let is_apart = || merging.iter().all(|merging| merging.is_apart(*keyspace, tables));
+            let table_bytes = inner.context.options.table_bytes;
+            let (level, run) = place(tree, tables, table_bytes, is_apart);
             let mut change = TreeEdit::default();
             for meta in tables {
                 meta.global_seq = seq;
@@ -196,6 +180,32 @@ impl BulkLoad for KvBulk {
         drop(_maintenance);
         inner.queue_compaction();
         Ok(SeqNo(seq))
+    }
+}
+
+/// Level and run for the tables of a load (invariant 4). `is_apart`: no compaction's output overlaps
+/// with them.
+fn place(
+    tree: &Tree,
+    tables: &[TableMeta],
+    table_bytes: u64,
+    is_apart: impl FnOnce() -> bool,
+) -> (u8, u64) {
+    if tree.is_empty_of_tables() {
+        hit(Mark::BulkAtBottom);
+        return (LEVEL_MAX as u8, 0);
+    }
+    let is_free =
+        |table: &TableMeta| !tree.reaches_into(&table.summary.first_key, &table.summary.last_key);
+    // Short tables in the bottom level would stay forever if nothing merges them.
+    let bytes: u64 = tables.iter().map(|table| table.summary.bytes).sum();
+    let is_long = bytes >= tables.len() as u64 * (table_bytes / LEAST_SHARE);
+    if is_long && is_apart() && tables.iter().all(is_free) {
+        hit(Mark::BulkBeside);
+        (LEVEL_MAX as u8, 0)
+    } else {
+        hit(Mark::BulkOnTop);
+        (0, tree.next_run())
     }
 }
 

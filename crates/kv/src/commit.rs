@@ -90,14 +90,7 @@ impl Inner {
         self.check_writable()?;
         let writer = &mut *guard;
         let trees = self.trees.load();
-        let mut tables: Vec<Cow<'_, TableWrites>> = Vec::with_capacity(batch.tables.len());
-        for table in &batch.tables {
-            let entry = trees.get(table.keyspace)?;
-            check_shape(table, entry)?;
-            let table = normalise(table, &entry.info.shape);
-            check_sums(&table, entry)?;
-            tables.push(table);
-        }
+        let mut tables = checked(&trees, batch)?;
         if let Some(validation) = validation
             && let Err(conflict) = validate(&trees, &tables, validation, writer.last_seq)
         {
@@ -330,6 +323,19 @@ impl Inner {
         !self.sealed.load(Ordering::Acquire)
             || self.active_bytes.load(Ordering::Relaxed) < self.options.memtable_bytes
     }
+}
+
+/// The writes of a batch, normalised. Fails where they do not fit their keyspaces.
+fn checked<'b>(trees: &Trees, batch: &'b WriteBatch) -> Result<Vec<Cow<'b, TableWrites>>> {
+    let mut tables = Vec::with_capacity(batch.tables.len());
+    for table in &batch.tables {
+        let entry = trees.get(table.keyspace)?;
+        check_shape(table, entry)?;
+        let table = normalise(table, &entry.info.shape);
+        check_sums(&table, entry)?;
+        tables.push(table);
+    }
+    Ok(tables)
 }
 
 /// Inserts a commit into the memtables; returns its number of rows and ranges.

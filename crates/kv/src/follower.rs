@@ -60,12 +60,9 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
 
 /// Advances the follower to the writer's newest commit.
 pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
-    let mut position = inner.follower.lock();
+    let mut refresh =
+        Refresh { inner, position: &mut inner.follower.lock(), gone: None, missing_segment: 0 };
     let mut last_error = None;
-    // End of the log that readers have seen, where it is missing now.
-    let mut gone: Option<(PathBuf, u64)> = None;
-    // Attempts in which a segment was missing though the manifest had not changed.
-    let mut missing_segment = 0;
     let mut end_us = None;
     let patient = |attempt: &usize| {
         if *attempt < ATTEMPTS {
@@ -75,30 +72,78 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
         now_us < *end_us.get_or_insert(now_us.saturating_add(PATIENCE_US))
     };
     for _ in (0..).take_while(patient) {
+        match refresh.attempt()? {
+            Attempt::Done => return Ok(()),
+            Attempt::Outdated(error) => last_error = error.or(last_error),
+        }
+    }
+    Err(last_error.unwrap_or_else(|| {
+        Error::new(
+            ErrorKind::Io,
+            "the writer replaces its files faster than they can be opened\nhint: try again",
+        )
+    }))
+}
+
+/// State of a refresh between its attempts.
+struct Refresh<'a> {
+    inner: &'a Arc<Inner>,
+    position: &'a mut Option<Position>,
+    /// End of the log that readers have seen, where it is missing now.
+    gone: Option<(PathBuf, u64)>,
+    /// Attempts in which a segment was missing though the manifest had not changed.
+    missing_segment: usize,
+}
+
+enum Attempt {
+    /// Readers see the writer's newest commit.
+    Done,
+    /// The manifest has changed meanwhile, or a part has to be read again. The error is that of a
+    /// missing table.
+    Outdated(Option<Error>),
+}
+
+impl Refresh<'_> {
+    fn attempt(&mut self) -> Result<Attempt> {
+        let inner = self.inner;
         let state =
             read_manifest(&*inner.env, &inner.folder).map_err(|error| moved_or(inner, error))?;
-        if let Some(now) = position.as_mut().filter(|now| now.state == state) {
-            let trees = inner.trees.load_full();
-            match follow(&trees, now, &inner.folder)? {
-                Followed::UpToDate if is_current(inner, &state)? => {
-                    inner.snapshots.publish(now.last_seq);
-                    return Ok(());
-                }
-                Followed::UpToDate => {}
-                Followed::Gap(gap) if is_current(inner, &state)? => {
-                    return Err(tree_error(gap.into()));
-                }
-                Followed::Gap(_) => *position = None,
-                Followed::Ahead => *position = None,
-                // The part of the log that was read is not at its place any more.
-                Followed::StartOver => {
-                    base::mark::hit(base::mark::Mark::FollowerBeganAgain);
-                    gone = Some((now.log.path(), now.log.position().offset));
-                    *position = None;
-                }
-            }
-            continue;
+        if self.position.as_ref().is_some_and(|now| now.state == state) {
+            self.follow_log(&state)
+        } else {
+            self.read_anew(state)
         }
+    }
+
+    /// Reads on from the position, under an unchanged manifest.
+    fn follow_log(&mut self, state: &State) -> Result<Attempt> {
+        let inner = self.inner;
+        let Some(now) = self.position.as_mut() else { return Ok(Attempt::Outdated(None)) };
+        match follow(&inner.trees.load_full(), now, &inner.folder)? {
+            Followed::UpToDate if is_current(inner, state)? => {
+                inner.snapshots.publish(now.last_seq);
+                return Ok(Attempt::Done);
+            }
+            Followed::UpToDate => {}
+            Followed::Gap(gap) if is_current(inner, state)? => {
+                return Err(tree_error(gap.into()));
+            }
+            Followed::Gap(_) => *self.position = None,
+            Followed::Ahead => *self.position = None,
+            // The part of the log that was read is not at its place any more.
+            Followed::StartOver => {
+                base::mark::hit(base::mark::Mark::FollowerBeganAgain);
+                self.gone = Some((now.log.path(), now.log.position().offset));
+                *self.position = None;
+            }
+        }
+        Ok(Attempt::Outdated(None))
+    }
+
+    /// Opens everything that a manifest names, and shows it to readers if the manifest is still the
+    /// newest.
+    fn read_anew(&mut self, state: State) -> Result<Attempt> {
+        let inner = self.inner;
         match rebuild(inner, state.clone()) {
             Ok(Rebuilt::Gap(gap)) if is_current(inner, &state)? => {
                 return Err(tree_error(gap.into()));
@@ -108,31 +153,22 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                 if whole.position.last_seq < inner.snapshots.visible()
                     && is_current(inner, &state)? =>
             {
-                // Readers saw commits of the log that cannot be read any more: it has been damaged
-                // since, or a failed sync has lost what they depend on.
-                let shown = inner.snapshots.visible();
-                let Whole { position: Position { log, last_seq, .. }, is_ahead, .. } = *whole;
-                let what = format!("the log ends at commit {last_seq}, and {shown} was read");
-                if is_ahead {
-                    let why = "a failed sync has lost the keyspace of a later commit";
-                    return Err(Error::new(ErrorKind::Io, format!("{what}: {why}")));
-                }
-                let (file, offset) = gone.unwrap_or_else(|| (log.path(), log.position().offset));
-                return Err(tree_error(Corruption::new(&file, offset, what).into()));
+                return Err(self.lost_commits(*whole));
             }
             Ok(Rebuilt::Whole(whole)) if is_current(inner, &state)? => {
                 let Whole { trees, position: new, is_ahead } = *whole;
                 inner.snapshots.publish(new.last_seq);
                 inner.trees.store(Arc::new(trees));
-                *position = (!is_ahead).then_some(new);
-                return Ok(());
+                *self.position = (!is_ahead).then_some(new);
+                return Ok(Attempt::Done);
             }
             Ok(Rebuilt::Whole(..)) => {}
             Ok(Rebuilt::StartOver(segment)) => {
                 // A writer that closes or opens changes segments without an edit, but only a few
                 // times.
-                missing_segment = if is_current(inner, &state)? { missing_segment + 1 } else { 0 };
-                if missing_segment == ATTEMPTS {
+                let is_current = is_current(inner, &state)?;
+                self.missing_segment = if is_current { self.missing_segment + 1 } else { 0 };
+                if self.missing_segment == ATTEMPTS {
                     let what = "the segment is missing or cut, but the manifest names it";
                     return Err(tree_error(Corruption::new(&segment, 0, what).into()));
                 }
@@ -144,17 +180,27 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                 if is_current(inner, &state)? {
                     return Err(missing_table(error));
                 }
-                last_error = Some(error);
+                return Ok(Attempt::Outdated(Some(error)));
             }
             Err(error) => return Err(tree_error(error)),
         }
+        Ok(Attempt::Outdated(None))
     }
-    Err(last_error.unwrap_or_else(|| {
-        Error::new(
-            ErrorKind::Io,
-            "the writer replaces its files faster than they can be opened\nhint: try again",
-        )
-    }))
+
+    /// The error where readers saw commits of the log that cannot be read any more: it has been
+    /// damaged since, or a failed sync has lost what they depend on.
+    fn lost_commits(&mut self, whole: Whole) -> Error {
+        let shown = self.inner.snapshots.visible();
+        let Whole { position: Position { log, last_seq, .. }, is_ahead, .. } = whole;
+        let what = format!("the log ends at commit {last_seq}, and {shown} was read");
+        if is_ahead {
+            let why = "a failed sync has lost the keyspace of a later commit";
+            return Error::new(ErrorKind::Io, format!("{what}: {why}"));
+        }
+        let (file, offset) =
+            self.gone.take().unwrap_or_else(|| (log.path(), log.position().offset));
+        tree_error(Corruption::new(&file, offset, what).into())
+    }
 }
 
 /// The error for a database folder that cannot be read any more; it may have been replaced by

@@ -53,7 +53,8 @@ use env::Env;
 use env::sync::Mutex;
 use env::sync::atomic::Ordering;
 use inner::Inner;
-use lsm::manifest::{ChangedKeyspace, Manifest, VersionEdit};
+use lsm::context::Context;
+use lsm::manifest::{AddedKeyspace, ChangedKeyspace, Manifest, VersionEdit};
 use lsm::tree::Tree;
 use reader::Held;
 use std::path::Path;
@@ -103,6 +104,22 @@ impl Kv {
             inner.collect_obsolete();
         }
     }
+}
+
+/// The manifest's entry of a new keyspace.
+fn added(info: &KeyspaceInfo) -> AddedKeyspace {
+    AddedKeyspace {
+        id: info.id,
+        name: info.name.clone(),
+        shape: info.shape.clone(),
+        definition: info.definition.clone(),
+    }
+}
+
+fn empty_keyspace(context: &Arc<Context>, info: KeyspaceInfo) -> Result<Entry> {
+    let tree =
+        Tree::open(Arc::clone(context), info.id, info.shape.clone(), &[]).map_err(tree_error)?;
+    Ok(Entry { info, tree: Arc::new(tree) })
 }
 
 impl Drop for Kv {
@@ -159,31 +176,23 @@ impl Store for Kv {
                     format!("there is a keyspace \"{}\" already", keyspace.name),
                 ));
             }
-            let id = KeyspaceId(next);
-            next += 1;
-            edit.keyspaces_added.push(lsm::manifest::AddedKeyspace {
-                id,
-                name: keyspace.name.clone(),
-                shape: keyspace.shape.clone(),
-                definition: keyspace.definition.clone(),
-            });
             let info = KeyspaceInfo {
-                id,
+                id: KeyspaceId(next),
                 name: keyspace.name.clone(),
                 shape: keyspace.shape.clone(),
                 definition: keyspace.definition.clone(),
             };
-            let tree = Tree::open(Arc::clone(&inner.context), id, info.shape.clone(), &[])
-                .map_err(tree_error)?;
-            trees.insert(Arc::new(Entry { info, tree: Arc::new(tree) }));
+            next += 1;
+            edit.keyspaces_added.push(added(&info));
+            trees.insert(Arc::new(empty_keyspace(&inner.context, info)?));
         }
         edit.next_keyspace_id = Some(next);
-        // A drop that loses rows is synced: after a power cut either the keyspace is there with its
-        // rows, or neither is.
-        let loses_rows = |entry: &Arc<Entry>| {
+        let has_rows = |entry: &Arc<Entry>| {
             !entry.tree.is_empty_of_tables() || entry.tree.rows_in_memory() > 0
         };
-        match dropped.iter().any(loses_rows) {
+        // A drop that loses rows is synced: after a power cut either the keyspace is there with its
+        // rows, or neither is.
+        match dropped.iter().any(has_rows) {
             true => inner.log_edit(&edit)?,
             false => inner.log_edit_as_commit(&edit)?,
         }

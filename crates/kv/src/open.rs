@@ -69,31 +69,11 @@ fn open_here(
     frugal: bool,
 ) -> Result<Arc<Inner>> {
     let (env, options) = (Arc::clone(env), options.clone());
-    let was_there = env.exists(folder);
-    if !was_there {
-        if !options.create {
-            return Err(missing(folder));
-        }
-        create_private_folder(&*env, folder)?;
-    }
-    let mut held = vec![env.hold(folder).map_err(env_error)?];
-    let exists = env.exists(&folder.join(CURRENT));
-    if exists && let Some(parent) = folder.parent() {
-        // A restore may have been killed between its last rename and the sync of the folder.
-        sync_if_ours(&*env, parent)?;
-    }
-    if !exists {
-        if !options.create {
-            return Err(missing(folder));
-        }
-        if was_there {
-            create_folder(&*env, folder)?;
-        }
-        check_is_free(&*env, folder)?;
-    }
+    let (database, has_manifest) = claim_folder(&*env, folder, options.create)?;
+    let mut held = vec![database];
     let lock = env.lock(&folder.join(LOCK), &env.process_line()).map_err(env_error)?;
     crate::restore::unmark(&*env, folder)?;
-    let (mut manifest, state) = if exists {
+    let (mut manifest, state) = if has_manifest {
         Manifest::open(Arc::clone(&env), folder).map_err(tree_error)?
     } else {
         let manifest = Manifest::create(Arc::clone(&env), folder).map_err(tree_error)?;
@@ -103,18 +83,7 @@ fn open_here(
     let identity = state.identity().unwrap_or_else(|| new_identity(&*env));
     let names = table_folder_names(&state, identity, &options.table_folders)?;
     let folders = table_folders(&*env, folder, &names)?;
-    for (at, folder) in folders.iter().enumerate() {
-        // The manifest named this folder only after its name was durable, so it exists unless
-        // somebody removed it.
-        if at < state.folders().len() && env.exists(folder) {
-            create_folder_within(&*env, folder)?;
-        } else {
-            create_private_folder(&*env, folder)?;
-        }
-        if at > 0 {
-            held.push(hold_within(&*env, folder)?);
-        }
-    }
+    held.extend(make_table_folders(&*env, &folders, state.folders().len())?);
     if names != state.folders() || state.identity().is_none() {
         // The manifest names a new folder before any table is created in it.
         let identity = state.identity().is_none().then_some(identity);
@@ -130,6 +99,61 @@ fn open_here(
     *inner.held.lock() = held;
     recover(&inner, &state)?;
     Ok(inner)
+}
+
+/// Holds the database's folder, creating it where `may_create`. Also returns whether the folder has
+/// a manifest; if not, it is free for a new database.
+fn claim_folder(
+    env: &dyn Env,
+    folder: &Path,
+    may_create: bool,
+) -> Result<(Arc<dyn HeldFolder>, bool)> {
+    let was_there = env.exists(folder);
+    if !was_there {
+        if !may_create {
+            return Err(missing(folder));
+        }
+        create_private_folder(env, folder)?;
+    }
+    let held = env.hold(folder).map_err(env_error)?;
+    if env.exists(&folder.join(CURRENT)) {
+        if let Some(parent) = folder.parent() {
+            // A restore may have been killed between its last rename and the sync of the folder.
+            sync_if_ours(env, parent)?;
+        }
+        return Ok((held, true));
+    }
+    if !may_create {
+        return Err(missing(folder));
+    }
+    if was_there {
+        create_folder(env, folder)?;
+    }
+    check_is_free(env, folder)?;
+    Ok((held, false))
+}
+
+/// Creates the table folders. The manifest names the first `known` of them already. Returns holds
+/// of those outside of the database's own folder.
+fn make_table_folders(
+    env: &dyn Env,
+    folders: &[PathBuf],
+    known: usize,
+) -> Result<Vec<Arc<dyn HeldFolder>>> {
+    let mut held = Vec::new();
+    for (at, folder) in folders.iter().enumerate() {
+        // The manifest named this folder only after its name was durable, so it exists unless
+        // somebody removed it.
+        if at < known && env.exists(folder) {
+            create_folder_within(env, folder)?;
+        } else {
+            create_private_folder(env, folder)?;
+        }
+        if at > 0 {
+            held.push(hold_within(env, folder)?);
+        }
+    }
+    Ok(held)
 }
 
 /// Fails where the folder contains something that does not belong to a database without `CURRENT`.
@@ -409,62 +433,8 @@ pub(crate) fn assemble(
 
 /// Replays the log onto the trees and prepares it for new commits.
 fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
-    let wal_folder = inner.folder.join(WAL);
-    create_folder_within(&*inner.env, &wal_folder)?;
-    let options = WalOptions {
-        segment_bytes: inner.options.wal_segment_bytes,
-        // A mapped log costs no system call a commit; where each commit is synced, the page faults
-        // after every sync would cost more than they save (figures in docs/formats/wal.md).
-        mode: match inner.options.durability {
-            Durability::Sync => LogMode::Write,
-            Durability::Os | Durability::None => LogMode::Mapped,
-        },
-        first_segment_bytes: match inner.reserve.is_frugal() {
-            true => frugal_segment_bytes(&inner.options),
-            false => WalOptions::default().first_segment_bytes,
-        },
-        ..WalOptions::default()
-    };
     let trees = inner.trees.load_full();
-    let mut last_seq = state.last_seq();
-    let flushed = last_seq;
-    let mut held_back = Vec::new();
-    let mut wal = Wal::open(
-        Arc::clone(&inner.env),
-        &wal_folder,
-        state.wal_first_live(),
-        options,
-        &mut |position, payload| {
-            let damaged = |what| Corruption::new(&position.file, position.offset, what);
-            if is_on(Switch::DropLastRecordOnReplay) {
-                // Delayed by one record, so the last is never replayed.
-                let last = std::mem::replace(&mut held_back, payload.to_vec());
-                if !last.is_empty()
-                    && let Replayed::Seq(seq) =
-                        replay(&trees, &last, flushed, u32::MAX).map_err(damaged)?
-                {
-                    last_seq = last_seq.max(seq);
-                }
-                return Ok(Replay::Done);
-            }
-            match replay(&trees, payload, flushed, state.next_keyspace_id()).map_err(damaged)? {
-                // Each sequence number above that of the tables belongs to a log record, or to a
-                // manifest edit before the next record. A gap means a lost edit.
-                Replayed::Seq(seq) if seq > last_seq + 1 => {
-                    return Err(damaged(format!("commit {seq} follows commit {last_seq}")).into());
-                }
-                Replayed::Seq(seq) => last_seq = last_seq.max(seq),
-                // A keyspace is in the manifest before its first commit is logged, but under `os`
-                // and `none` not synced. A power cut may have lost it, and then all later commits
-                // too.
-                Replayed::Ahead => {
-                    let what = "a commit to a keyspace that the manifest does not know";
-                    return Ok(Replay::EndBefore(what.to_owned()));
-                }
-            }
-            Ok(Replay::Done)
-        },
-    )?;
+    let (mut wal, last_seq) = replay_log(inner, &trees, state)?;
     wal.be_frugal(inner.reserve.frugal())?;
     if state.wal_first_live() == 0 {
         // From now on a missing log segment is detected.
@@ -487,14 +457,8 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;
     }
-    if none && let Some(mut wal) = writer.wal.take() {
-        // Its rows are in tables now, so one empty segment remains of the log.
-        let first = wal.current_segment();
-        if wal.first_segment() < first {
-            inner.log_edit(&VersionEdit { wal_first_live: Some(first), ..Default::default() })?;
-            wal.release(first).map_err(|error| inner.poisoned(error.into()))?;
-        }
-        wal.close().map_err(|error| inner.poisoned(error.into()))?;
+    if none && let Some(wal) = writer.wal.take() {
+        close_flushed_log(inner, wal)?;
     }
     drop(writer);
     if inner.reserve.is_frugal() {
@@ -507,6 +471,80 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     inner.after_install();
     inner.queue_compaction();
     Ok(())
+}
+
+fn wal_options(inner: &Inner) -> WalOptions {
+    WalOptions {
+        segment_bytes: inner.options.wal_segment_bytes,
+        // A mapped log costs no system call a commit; where each commit is synced, the page faults
+        // after every sync would cost more than they save (figures in docs/formats/wal.md).
+        mode: match inner.options.durability {
+            Durability::Sync => LogMode::Write,
+            Durability::Os | Durability::None => LogMode::Mapped,
+        },
+        first_segment_bytes: match inner.reserve.is_frugal() {
+            true => frugal_segment_bytes(&inner.options),
+            false => WalOptions::default().first_segment_bytes,
+        },
+        ..WalOptions::default()
+    }
+}
+
+/// Opens the log and applies its commits that are newer than the tables. Also returns the newest
+/// commit of tables and log.
+fn replay_log(inner: &Inner, trees: &Trees, state: &State) -> Result<(Wal, u64)> {
+    let wal_folder = inner.folder.join(WAL);
+    create_folder_within(&*inner.env, &wal_folder)?;
+    let mut last_seq = state.last_seq();
+    let flushed = last_seq;
+    let mut held_back = Vec::new();
+    let wal = Wal::open(
+        Arc::clone(&inner.env),
+        &wal_folder,
+        state.wal_first_live(),
+        wal_options(inner),
+        &mut |position, payload| {
+            let damaged = |what| Corruption::new(&position.file, position.offset, what);
+            if is_on(Switch::DropLastRecordOnReplay) {
+                // Delayed by one record, so the last is never replayed.
+                let last = std::mem::replace(&mut held_back, payload.to_vec());
+                if !last.is_empty()
+                    && let Replayed::Seq(seq) =
+                        replay(trees, &last, flushed, u32::MAX).map_err(damaged)?
+                {
+                    last_seq = last_seq.max(seq);
+                }
+                return Ok(Replay::Done);
+            }
+            match replay(trees, payload, flushed, state.next_keyspace_id()).map_err(damaged)? {
+                // Each sequence number above that of the tables belongs to a log record, or to a
+                // manifest edit before the next record. A gap means a lost edit.
+                Replayed::Seq(seq) if seq > last_seq + 1 => {
+                    return Err(damaged(format!("commit {seq} follows commit {last_seq}")).into());
+                }
+                Replayed::Seq(seq) => last_seq = last_seq.max(seq),
+                // A keyspace is in the manifest before its first commit is logged, but under `os`
+                // and `none` not synced. A power cut may have lost it, and then all later commits
+                // too.
+                Replayed::Ahead => {
+                    let what = "a commit to a keyspace that the manifest does not know";
+                    return Ok(Replay::EndBefore(what.to_owned()));
+                }
+            }
+            Ok(Replay::Done)
+        },
+    )?;
+    Ok((wal, last_seq))
+}
+
+/// Closes a log whose rows are in tables now, so that one empty segment remains of it.
+fn close_flushed_log(inner: &Inner, mut wal: Wal) -> Result<()> {
+    let first = wal.current_segment();
+    if wal.first_segment() < first {
+        inner.log_edit(&VersionEdit { wal_first_live: Some(first), ..Default::default() })?;
+        wal.release(first).map_err(|error| inner.poisoned(error.into()))?;
+    }
+    wal.close().map_err(|error| inner.poisoned(error.into()))
 }
 
 /// Outcome of replaying one commit.

@@ -195,15 +195,7 @@ pub fn salvage(
     let placed = save_tables(env, &state, &source_files, &context, progress, &mut salvaged)?;
     if !is_newest {
         // Tables of a lost edit: their keyspaces are unknown.
-        let named = named_files(&state);
-        for folder in &source_files.folders {
-            for name in env.list(folder).unwrap_or_default() {
-                let file = folder.join(name);
-                if parse_table_file_name(&file).is_some_and(|id| !named.contains(&id)) {
-                    salvaged.files_skipped.push(file);
-                }
-            }
-        }
+        salvaged.files_skipped.extend(unnamed_tables(&**env, &source_files.folders, &state));
     }
     for keyspace in &mut salvaged.keyspaces {
         keyspace.stale_max = count_stale(keyspace, &placed, &context, &state)?;
@@ -228,6 +220,17 @@ pub fn salvage(
         return Err(Error::new(ErrorKind::InvalidInput, what));
     }
     Ok(salvaged)
+}
+
+/// Files of tables that the manifest does not name.
+fn unnamed_tables(env: &dyn Env, folders: &[PathBuf], state: &State) -> Vec<PathBuf> {
+    let named = named_files(state);
+    let names = |folder: &PathBuf| env.list(folder).unwrap_or_default();
+    let files =
+        folders.iter().flat_map(|folder| names(folder).into_iter().map(|name| folder.join(name)));
+    files
+        .filter(|file| parse_table_file_name(file).is_some_and(|id| !named.contains(&id)))
+        .collect()
 }
 
 fn prepare_target(env: &dyn Env, source: &Path, target: &Path) -> Result<()> {

@@ -336,16 +336,7 @@ fn make(
     create_folder_within(&**env, &to.join(TABLES))?;
     create_folder_within(&**env, &to.join(WAL))?;
     match &mut source {
-        Source::Folder { from, .. } => {
-            for some in list.files.chunks(env.parallelism()) {
-                let job =
-                    |entry: &Entry| (Arc::clone(env), from.clone(), to.to_owned(), entry.clone());
-                let jobs = some.iter().map(job).collect();
-                for copied in env::parallel(&**env, jobs, copy) {
-                    go_on(copied?)?;
-                }
-            }
-        }
+        Source::Folder { from, .. } => copy_files(env, from, to, &list, &mut go_on)?,
         Source::Archive(reader) => {
             for entry in &list.files {
                 unpack(&**env, reader, to, entry, &mut go_on)?;
@@ -358,10 +349,44 @@ fn make(
     for folder in [to.join(TABLES), to.to_owned()] {
         env.sync_folder(&folder).map_err(env_error)?;
     }
+    let rows = verify_rows(env, to, &mut go_on)?;
+    Ok(RestoreReport {
+        files: list.files.len() as u64,
+        bytes: list.bytes(),
+        rows,
+        seq: SeqNo(list.seq),
+        moment_us: list.moment_us,
+        seconds: 0.0,
+    })
+}
 
+/// Copies the files that `list` names, several at a time. `go_on` gets the bytes of each.
+fn copy_files(
+    env: &Arc<dyn Env>,
+    from: &Path,
+    to: &Path,
+    list: &List,
+    go_on: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    for some in list.files.chunks(env.parallelism()) {
+        let job = |entry: &Entry| (Arc::clone(env), from.to_owned(), to.to_owned(), entry.clone());
+        for copied in env::parallel(&**env, some.iter().map(job).collect(), copy) {
+            go_on(copied?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads every table of the database in a folder; returns the number of row versions. `go_on` gets
+/// the bytes of the tables.
+fn verify_rows(
+    env: &Arc<dyn Env>,
+    folder: &Path,
+    go_on: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<u64> {
     let options =
         KvOptions { read_only: true, create: false, cache_bytes: 1 << 20, ..KvOptions::default() };
-    let kv = Kv::open(Arc::clone(env), to, options)?;
+    let kv = Kv::open(Arc::clone(env), folder, options)?;
     let mut rows = 0;
     for tables in all_tables(&kv).chunks(env.parallelism()) {
         let verify = |table: Arc<Table>| table.verify(&mut |_| true);
@@ -371,14 +396,7 @@ fn make(
         rows += tables.iter().map(|table| table.meta().summary.rows).sum::<u64>();
         go_on(tables.iter().map(|table| table.meta().summary.bytes).sum())?;
     }
-    Ok(RestoreReport {
-        files: list.files.len() as u64,
-        bytes: list.bytes(),
-        rows,
-        seq: SeqNo(list.seq),
-        moment_us: list.moment_us,
-        seconds: 0.0,
-    })
+    Ok(rows)
 }
 
 fn all_tables(kv: &Kv) -> Vec<Arc<Table>> {

@@ -281,32 +281,44 @@ impl Recovery {
                 Err(why) => return self.stop(here, why),
             };
             self.offset = next;
-            let wrong = |what| Err(Corruption::new(&path, here.offset, what).into());
-            match (kind, self.pending) {
-                (RecordKind::Begin, _) if here.offset != 0 => {
-                    return wrong("a segment begins in its middle");
-                }
-                (RecordKind::Begin, _) => self.payload.truncate(known_bytes),
-                (RecordKind::Full, None) => {
-                    self.payloads += 1;
-                    return Ok(Some(here));
-                }
-                (RecordKind::First, None) => self.pending = Some(here),
-                (RecordKind::Middle | RecordKind::Mark, Some(_)) => {}
-                (RecordKind::Last, Some(start)) => {
-                    self.pending = None;
-                    self.payloads += 1;
-                    return Ok(Some(start));
-                }
-                (RecordKind::Full | RecordKind::First, Some(_)) => {
-                    return wrong("a payload begins before the one before it has ended");
-                }
-                (RecordKind::Middle | RecordKind::Last | RecordKind::Mark, None) => {
-                    return wrong("a payload goes on that never began");
-                }
+            if kind == RecordKind::Begin && here.offset == 0 {
+                self.payload.truncate(known_bytes);
+                continue;
+            }
+            match self.complete(kind, here) {
+                Ok(None) => {}
+                Ok(payload) => return Ok(payload),
+                Err(what) => return Err(Corruption::new(&path, here.offset, what).into()),
             }
         }
         Ok(None)
+    }
+
+    /// Where the payload that a record ends begins; `None` if more records follow.
+    fn complete(
+        &mut self,
+        kind: RecordKind,
+        here: Position,
+    ) -> std::result::Result<Option<Position>, &'static str> {
+        let start = match (kind, self.pending) {
+            (RecordKind::Begin, _) => return Err("a segment begins in its middle"),
+            (RecordKind::Full, None) => here,
+            (RecordKind::First, None) => {
+                self.pending = Some(here);
+                return Ok(None);
+            }
+            (RecordKind::Middle | RecordKind::Mark, Some(_)) => return Ok(None),
+            (RecordKind::Last, Some(start)) => start,
+            (RecordKind::Full | RecordKind::First, Some(_)) => {
+                return Err("a payload begins before the one before it has ended");
+            }
+            (RecordKind::Middle | RecordKind::Last | RecordKind::Mark, None) => {
+                return Err("a payload goes on that never began");
+            }
+        };
+        self.pending = None;
+        self.payloads += 1;
+        Ok(Some(start))
     }
 
     fn link(&self) -> Option<Link> {
