@@ -103,32 +103,23 @@ impl VersionEdit {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![EDIT_VERSION];
-        if !self.keyspaces_added.is_empty() {
-            out.push(KEYSPACES_ADDED);
-            varint::put(&mut out, self.keyspaces_added.len() as u64);
-            for AddedKeyspace { id, name, shape, definition } in &self.keyspaces_added {
-                varint::put(&mut out, u64::from(id.0));
-                varint::put_bytes(&mut out, name.as_bytes());
-                put_shape(&mut out, shape);
-                varint::put_bytes(&mut out, definition);
-            }
-        }
-        if !self.trees.is_empty() {
-            out.push(TREES);
-            varint::put(&mut out, self.trees.len() as u64);
-            for (id, edit) in &self.trees {
-                varint::put(&mut out, u64::from(id.0));
-                varint::put(&mut out, edit.removed.len() as u64);
-                edit.removed.iter().for_each(|id| varint::put(&mut out, id.0));
-                varint::put(&mut out, edit.added.len() as u64);
-                edit.added.iter().for_each(|table| put_table(&mut out, table));
-            }
-        }
-        if !self.keyspaces_dropped.is_empty() {
-            out.push(KEYSPACES_DROPPED);
-            varint::put(&mut out, self.keyspaces_dropped.len() as u64);
-            self.keyspaces_dropped.iter().for_each(|id| varint::put(&mut out, u64::from(id.0)));
-        }
+        put_section(&mut out, KEYSPACES_ADDED, &self.keyspaces_added, |out, added| {
+            let AddedKeyspace { id, name, shape, definition } = added;
+            varint::put(out, u64::from(id.0));
+            varint::put_bytes(out, name.as_bytes());
+            put_shape(out, shape);
+            varint::put_bytes(out, definition);
+        });
+        put_section(&mut out, TREES, &self.trees, |out, (id, edit)| {
+            varint::put(out, u64::from(id.0));
+            varint::put(out, edit.removed.len() as u64);
+            edit.removed.iter().for_each(|id| varint::put(out, id.0));
+            varint::put(out, edit.added.len() as u64);
+            edit.added.iter().for_each(|table| put_table(out, table));
+        });
+        put_section(&mut out, KEYSPACES_DROPPED, &self.keyspaces_dropped, |out, id| {
+            varint::put(out, u64::from(id.0));
+        });
         let numbers = [
             (WAL_FIRST_LIVE, self.wal_first_live),
             (LAST_SEQ, self.last_seq),
@@ -150,15 +141,12 @@ impl VersionEdit {
             out.push(IDENTITY);
             out.extend_from_slice(&identity.to_le_bytes());
         }
-        if !self.keyspaces_changed.is_empty() {
-            out.push(KEYSPACES_CHANGED);
-            varint::put(&mut out, self.keyspaces_changed.len() as u64);
-            for ChangedKeyspace { id, name, definition } in &self.keyspaces_changed {
-                varint::put(&mut out, u64::from(id.0));
-                varint::put_bytes(&mut out, name.as_bytes());
-                varint::put_bytes(&mut out, definition);
-            }
-        }
+        put_section(&mut out, KEYSPACES_CHANGED, &self.keyspaces_changed, |out, changed| {
+            let ChangedKeyspace { id, name, definition } = changed;
+            varint::put(out, u64::from(id.0));
+            varint::put_bytes(out, name.as_bytes());
+            varint::put_bytes(out, definition);
+        });
         if let Some(bytes) = self.synced_bytes {
             out.push(SYNCED_BYTES);
             varint::put(&mut out, bytes);
@@ -172,13 +160,9 @@ impl VersionEdit {
         let added = self.trees.iter().flat_map(|(_, tree)| &tree.added);
         let places: Vec<_> =
             added.filter_map(|table| Some((table.meta.id, table.meta.shared?))).collect();
-        if !places.is_empty() {
-            out.push(SHARED_FILES);
-            varint::put(out, places.len() as u64);
-            for (id, SharedPlace { file, offset }) in places {
-                [id.0, file.0, offset].iter().for_each(|&number| varint::put(out, number));
-            }
-        }
+        put_section(out, SHARED_FILES, &places, |out, (id, SharedPlace { file, offset })| {
+            [id.0, file.0, *offset].iter().for_each(|&number| varint::put(out, number));
+        });
     }
 
     /// Reads the bytes of [`VersionEdit::encode`].
@@ -325,6 +309,16 @@ fn take_shape(input: &mut Input<'_>) -> Result<Shape, String> {
         });
     }
     Ok(Shape { key, values })
+}
+
+/// Appends a tag, a count and the items; nothing if there are none.
+fn put_section<T>(out: &mut Vec<u8>, tag: u8, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
+    if items.is_empty() {
+        return;
+    }
+    out.push(tag);
+    varint::put(out, items.len() as u64);
+    items.iter().for_each(|item| put(out, item));
 }
 
 fn put_table(out: &mut Vec<u8>, table: &AddedTable) {

@@ -170,67 +170,118 @@ fn locate_in_run(
     places: &mut RowLocations<'_>,
     thresholds: ReadThresholds,
 ) -> Result<()> {
-    let mut buffer = [0; WORDS_MAX];
-    let mut wanted: Vec<(u32, u32)> = Vec::new();
-    // Table and block; keys ascend, so the keys of a block follow one another.
-    let mut needed: Vec<(usize, usize)> = Vec::new();
-    // Loops of their own here and below, in which cache misses pass beside each other.
-    let table_of = |&i: &u32| run.table_for(key_at(keys, i as usize, &mut buffer));
-    let numbers: Vec<usize> = open.iter().map(table_of).collect();
-    let asks_filters = asks_filters(run, keys, open, &numbers, thresholds);
-    for (&i, number) in open.iter().zip(numbers) {
-        let key = key_at(keys, i as usize, &mut buffer);
-        match run.tables.get(number) {
-            // May go on in the next table: looked at by itself.
-            Some(_) if run.ends_at(number, key) => places.find(run, i, key, snapshot)?,
-            Some(table)
-                if table.meta().global_seq <= snapshot
-                    && (!asks_filters || table.may_contain_key(key)) =>
-            {
-                let last = needed.last().copied();
-                let from = last.filter(|(table, _)| *table == number).map_or(0, |(_, block)| block);
-                let Some(block) = table.block_for_from(from, key) else { continue };
-                if last != Some((number, block)) {
-                    needed.push((number, block));
-                }
-                wanted.push((i, needed.len() as u32 - 1));
-            }
-            _ => {}
-        }
-    }
-    needed.iter().for_each(|&(table, block)| run.tables[table].prefetch_block(block));
+    let lookup = RunLookup { run, keys, snapshot };
+    let wanted = lookup.wanted_blocks(open, places, thresholds)?;
     let held = places.blocks.len();
-    match needed[..] {
-        [] => {}
-        [(table, block)] => places.blocks.push(run.tables[table].head(block, Fill::Keep)?),
-        _ => places.blocks.extend(run.read_heads(&needed, Fill::Keep)?),
-    }
-    let blocks = &places.blocks[held..];
-    blocks.iter().for_each(|block| block.prefetch_columns());
-    blocks.iter().for_each(|block| block.prefetch_keys());
-    for &(i, number) in &wanted {
-        blocks[number as usize].prefetch_key(key_at(keys, i as usize, &mut buffer));
-    }
-    let seek = |&(i, number): &(u32, u32)| {
-        blocks[number as usize].seek(key_at(keys, i as usize, &mut buffer))
-    };
-    let seeks: Vec<_> = wanted.iter().map(seek).collect();
-    for (&(i, number), seek) in wanted.iter().zip(seeks) {
-        let block = number + held as u32;
-        let key = key_at(keys, i as usize, &mut buffer);
-        let found_in = &places.blocks[block as usize];
-        match found_in.find_from(key, seek) {
-            Some(row) if found_in.seq_max() <= snapshot => {
-                let table = &run.tables[needed[number as usize].0];
-                places.add_row(i, block, row, table.meta().summary.repeats > 0);
-            }
-            None => {}
-            // An older version may be seen, perhaps in the next block.
-            Some(_) => places.find(run, i, key, snapshot)?,
-        }
-    }
+    lookup.read_blocks(&wanted, places)?;
+    lookup.search_blocks(&wanted, held, places)?;
     open.retain(|&i| places.is_open(i));
     Ok(())
+}
+
+/// A lookup of ascending keys in one run, in three phases of loops in which cache misses overlap.
+#[derive(Clone, Copy)]
+struct RunLookup<'a> {
+    run: &'a RunView,
+    keys: &'a Keys,
+    snapshot: u64,
+}
+
+/// The blocks that may hold keys.
+#[derive(Default)]
+struct WantedBlocks {
+    /// Key, and index in `blocks`.
+    keys: Vec<(u32, u32)>,
+    /// Table and block; keys ascend, so the keys of a block follow one another.
+    blocks: Vec<(usize, usize)>,
+}
+
+impl RunLookup<'_> {
+    /// Finds the block of each key. A key whose versions may go on in the next table is looked up
+    /// by itself.
+    fn wanted_blocks(
+        &self,
+        open: &[u32],
+        places: &mut RowLocations<'_>,
+        thresholds: ReadThresholds,
+    ) -> Result<WantedBlocks> {
+        let Self { run, keys, snapshot } = *self;
+        let mut buffer = [0; WORDS_MAX];
+        let mut wanted = WantedBlocks::default();
+        let WantedBlocks { keys: wanted_keys, blocks } = &mut wanted;
+        let table_of = |&i: &u32| run.table_for(key_at(keys, i as usize, &mut buffer));
+        let numbers: Vec<usize> = open.iter().map(table_of).collect();
+        let asks_filters = asks_filters(run, keys, open, &numbers, thresholds);
+        for (&i, number) in open.iter().zip(numbers) {
+            let key = key_at(keys, i as usize, &mut buffer);
+            match run.tables.get(number) {
+                Some(_) if run.ends_at(number, key) => places.find(run, i, key, snapshot)?,
+                Some(table)
+                    if table.meta().global_seq <= snapshot
+                        && (!asks_filters || table.may_contain_key(key)) =>
+                {
+                    let last = blocks.last().copied();
+                    let from =
+                        last.filter(|(table, _)| *table == number).map_or(0, |(_, block)| block);
+                    let Some(block) = table.block_for_from(from, key) else { continue };
+                    if last != Some((number, block)) {
+                        blocks.push((number, block));
+                    }
+                    wanted_keys.push((i, blocks.len() as u32 - 1));
+                }
+                _ => {}
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// Appends the wanted blocks to those that `places` holds.
+    fn read_blocks(&self, wanted: &WantedBlocks, places: &mut RowLocations<'_>) -> Result<()> {
+        let run = self.run;
+        wanted.blocks.iter().for_each(|&(table, block)| run.tables[table].prefetch_block(block));
+        match wanted.blocks[..] {
+            [] => {}
+            [(table, block)] => places.blocks.push(run.tables[table].head(block, Fill::Keep)?),
+            _ => places.blocks.extend(run.read_heads(&wanted.blocks, Fill::Keep)?),
+        }
+        Ok(())
+    }
+
+    /// Finds the keys in the wanted blocks, which `places` holds from index `held` on.
+    fn search_blocks(
+        &self,
+        wanted: &WantedBlocks,
+        held: usize,
+        places: &mut RowLocations<'_>,
+    ) -> Result<()> {
+        let Self { run, keys, snapshot } = *self;
+        let mut buffer = [0; WORDS_MAX];
+        let blocks = &places.blocks[held..];
+        blocks.iter().for_each(|block| block.prefetch_columns());
+        blocks.iter().for_each(|block| block.prefetch_keys());
+        for &(i, number) in &wanted.keys {
+            blocks[number as usize].prefetch_key(key_at(keys, i as usize, &mut buffer));
+        }
+        let seek = |&(i, number): &(u32, u32)| {
+            blocks[number as usize].seek(key_at(keys, i as usize, &mut buffer))
+        };
+        let seeks: Vec<_> = wanted.keys.iter().map(seek).collect();
+        for (&(i, number), seek) in wanted.keys.iter().zip(seeks) {
+            let block = number + held as u32;
+            let key = key_at(keys, i as usize, &mut buffer);
+            let found_in = &places.blocks[block as usize];
+            match found_in.find_from(key, seek) {
+                Some(row) if found_in.seq_max() <= snapshot => {
+                    let table = &run.tables[wanted.blocks[number as usize].0];
+                    places.add_row(i, block, row, table.meta().summary.repeats > 0);
+                }
+                None => {}
+                // An older version may be seen, perhaps in the next block.
+                Some(_) => places.find(run, i, key, snapshot)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl RowLocations<'_> {

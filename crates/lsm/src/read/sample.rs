@@ -69,6 +69,75 @@ struct Picked {
     numbers: Vec<u64>,
 }
 
+/// Draws of one sample, and the rows of the current round.
+struct Sampler<'a> {
+    view: &'a SuperVersion,
+    at: ReadAt<'a>,
+    projection: Projection,
+    population: Population<'a>,
+    /// Failed draws that are left before the rows are counted instead.
+    budget: u64,
+    picked: Picked,
+}
+
+impl Sampler<'_> {
+    /// One round of draws. False if there is nothing to draw from.
+    fn draw(&mut self, draws: u64, random: &mut dyn FnMut() -> u64) -> Result<bool> {
+        self.picked.rows.clear();
+        self.picked.numbers.clear();
+        let mut in_tables = Vec::new();
+        for number in 0..draws {
+            let total = self.population.places();
+            if total == 0 {
+                return Ok(false);
+            }
+            let (part, index) = self.population.part_at(below(random, total));
+            match *part {
+                Part::Table(run, table) => {
+                    in_tables.push(TableDraw { number, run, table, row: index });
+                }
+                Part::Memtable(place, memtable, ref space) => {
+                    match memtable.slot_in(space, index) {
+                        Drawn::Empty => self.spend(1),
+                        Drawn::Changed => {
+                            self.spend(1);
+                            self.population = self.view.population(self.at);
+                        }
+                        Drawn::Place(slot) => {
+                            let entry = memtable.entry_at(Some(slot));
+                            self.pick(number, place, entry)?;
+                        }
+                    }
+                }
+            }
+        }
+        let drawn = in_tables.len();
+        let before = self.picked.numbers.len();
+        self.view.pick_from_tables(in_tables, self.at, self.projection, &mut self.picked)?;
+        let rejected = drawn - (self.picked.numbers.len() - before);
+        self.spend(rejected as u64 * REJECTED_DRAWS);
+        Ok(true)
+    }
+
+    /// Takes or rejects the version that draw `number` found in a memtable.
+    fn pick(&mut self, number: u64, memtable: usize, entry: Option<EntryRef<'_>>) -> Result<()> {
+        let rows = &mut self.picked.rows;
+        match entry {
+            Some(entry)
+                if self.view.pick_entry(memtable, entry, self.at, self.projection, rows)? =>
+            {
+                self.picked.numbers.push(number);
+            }
+            _ => self.spend(REJECTED_DRAWS),
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, draws: u64) {
+        self.budget = self.budget.saturating_sub(draws);
+    }
+}
+
 impl SuperVersion {
     /// Appends `n` rows drawn uniformly, with replacement, in the order drawn; none if there are no
     /// rows. `random` returns uniform words.
@@ -84,61 +153,17 @@ impl SuperVersion {
         out: &mut Batch,
     ) -> Result<()> {
         let mut left = n;
-        let mut picked = Picked { rows: Batch::new(self.shape()), numbers: Vec::new() };
-        let mut population = self.population(at);
+        let population = self.population(at);
         let most = (n as u64).saturating_mul(DRAWS_A_ROW).saturating_add(DRAWS_MIN);
-        let mut budget = most.min(population.counted_draws(n as u64));
-        while left > 0 && budget > 0 {
+        let budget = most.min(population.counted_draws(n as u64));
+        let picked = Picked { rows: Batch::new(self.shape()), numbers: Vec::new() };
+        let mut sampler = Sampler { view: self, at, projection, population, budget, picked };
+        while left > 0 && sampler.budget > 0 {
             let draws = (left + left / 4 + 8).min(ROUND_DRAWS);
-            picked.rows.clear();
-            picked.numbers.clear();
-            let mut in_tables = Vec::new();
-            for number in 0..draws as u64 {
-                let total = population.places();
-                if total == 0 {
-                    return Ok(());
-                }
-                let mut index = below(random, total);
-                let part = population.ends.partition_point(|&end| end <= index);
-                index -= part.checked_sub(1).map_or(0, |before| population.ends[before]);
-                match &population.parts[part] {
-                    Part::Table(run, table) => {
-                        let (run, table, row) = (*run, *table, index);
-                        in_tables.push(TableDraw { number, run, table, row });
-                    }
-                    Part::Memtable(place, memtable, space) => {
-                        match memtable.slot_in(space, index) {
-                            Drawn::Empty => budget = budget.saturating_sub(1),
-                            Drawn::Changed => {
-                                budget = budget.saturating_sub(1);
-                                population = self.population(at);
-                            }
-                            Drawn::Place(slot) => {
-                                let entry = memtable.entry_at(Some(slot));
-                                if let Some(entry) = entry
-                                    && self.pick_entry(
-                                        *place,
-                                        entry,
-                                        at,
-                                        projection,
-                                        &mut picked.rows,
-                                    )?
-                                {
-                                    picked.numbers.push(number);
-                                } else {
-                                    budget = budget.saturating_sub(REJECTED_DRAWS);
-                                }
-                            }
-                        }
-                    }
-                }
+            if !sampler.draw(draws as u64, random)? {
+                return Ok(());
             }
-            let rejected = in_tables.len();
-            let before = picked.numbers.len();
-            self.pick_from_tables(in_tables, at, projection, &mut picked)?;
-            let rejected = rejected - (picked.numbers.len() - before);
-            budget = budget.saturating_sub(rejected as u64 * REJECTED_DRAWS);
-            left -= picked.append_to(left, projection, out);
+            left -= sampler.picked.append_to(left, projection, out);
         }
         match left {
             0 => Ok(()),
@@ -358,6 +383,13 @@ impl<'a> Population<'a> {
     /// Number of positions in all parts.
     fn places(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// The part at a position, and the position within it.
+    fn part_at(&self, position: u64) -> (&Part<'a>, u64) {
+        let part = self.ends.partition_point(|&end| end <= position);
+        let before = part.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (&self.parts[part], position - before)
     }
 
     /// Failed draws that cost as much as counting. Does not include the empty slots that `n` rows

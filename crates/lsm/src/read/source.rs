@@ -517,6 +517,45 @@ mod tests {
         }
     }
 
+    /// Key, sequence number, kind, and the values of a word and a string.
+    type Version = (Key, u64, u8, Option<u64>, Option<Vec<u8>>);
+
+    /// Inserts a version whose values derive from its sequence number.
+    fn insert(
+        memtable: &Memtable,
+        shape: &Shape,
+        key: Key,
+        seq: u64,
+        kind: Kind,
+        has_value: bool,
+    ) -> Version {
+        let word = has_value.then_some(seq * 3);
+        let text = has_value.then(|| vec![seq as u8; seq as usize % 5]);
+        let mut batch = Batch { rows: 1, ..Batch::new(shape) };
+        batch.keys.push(key.as_ref());
+        for column in &mut batch.values {
+            match column {
+                Column::Words(column) => column.push(word),
+                Column::Bytes(column) => column.push(text.as_deref()),
+            }
+        }
+        memtable.insert(&batch, Kinds::Uniform(kind), seq);
+        (key, seq, kind as u8, word, text)
+    }
+
+    fn versions_of(rows: &Rows) -> Vec<Version> {
+        let (Column::Words(words), Column::Bytes(texts)) = (&rows.values[0], &rows.values[1])
+        else {
+            unreachable!("a word and a text");
+        };
+        let version = |row: usize| {
+            let word = words.validity.is_valid(row).then(|| words.words[row]);
+            let text = texts.validity.is_valid(row).then(|| texts.get(row).to_vec());
+            (rows.keys.get(row), rows.seq(row), rows.kind(row), word, text)
+        };
+        (0..rows.len()).map(version).collect()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -542,19 +581,7 @@ mod tests {
             let mut all = Vec::new();
             for (seq, (key, kind, is_there)) in (1..).zip(writes.into_iter().chain(hot).chain(swept)) {
                 let (kind, key) = (kinds[usize::from(kind)], key_of(shape.key, key));
-                let has_value = is_there && kind != Kind::Delete;
-                let word = has_value.then_some(seq * 3);
-                let text = has_value.then(|| vec![seq as u8; seq as usize % 5]);
-                let mut batch = Batch { rows: 1, ..Batch::new(&shape) };
-                batch.keys.push(key.as_ref());
-                for column in &mut batch.values {
-                    match column {
-                        Column::Words(column) => column.push(word),
-                        Column::Bytes(column) => column.push(text.as_deref()),
-                    }
-                }
-                memtable.insert(&batch, Kinds::Uniform(kind), seq);
-                all.push((key, seq, kind as u8, word, text));
+                all.push(insert(&memtable, &shape, key, seq, kind, is_there && kind != Kind::Delete));
             }
             let range = KeyRange { lower: key_of(shape.key, lower), upper: Some(key_of(shape.key, 35)) };
             all.retain(|(key, seq, ..)| range.contains(key.as_ref()) && *seq <= snapshot);
@@ -581,14 +608,7 @@ mod tests {
                 let mut rows = Rows::new(&shape);
                 while source.next_rows(&mut rows).unwrap() {
                     prop_assert!((1..=chunk_rows).contains(&rows.len()));
-                    for row in 0..rows.len() {
-                        let (Column::Words(words), Column::Bytes(texts)) = (&rows.values[0], &rows.values[1]) else {
-                            unreachable!("a word and a text");
-                        };
-                        let word = words.validity.is_valid(row).then(|| words.words[row]);
-                        let text = texts.validity.is_valid(row).then(|| texts.get(row).to_vec());
-                        found.push((rows.keys.get(row), rows.seq(row), rows.kind(row), word, text));
-                    }
+                    found.extend(versions_of(&rows));
                     rows.clear();
                 }
                 prop_assert_eq!(&found, &all);

@@ -79,6 +79,25 @@ struct Counts {
     seq_max: u64,
 }
 
+impl Counts {
+    /// Counts rows by kind. Returns their greatest sequence number.
+    fn add_versions(&mut self, rows: &Rows, range: Range<usize>) -> u64 {
+        self.rows += range.len() as u64;
+        for kind in rows.kinds.get(range.clone()).unwrap_or_default() {
+            self.deletes += u64::from(*kind == Kind::Delete as u8);
+            self.merges += u64::from(*kind == Kind::Merge as u8);
+        }
+        let (mut seq_min, mut seq_max) = (u64::MAX, 0);
+        for &seq in rows.seqs.get(range).unwrap_or(&[0]) {
+            seq_min = seq_min.min(seq);
+            seq_max = seq_max.max(seq);
+        }
+        self.seq_min = Some(self.seq_min.map_or(seq_min, |min| min.min(seq_min)));
+        self.seq_max = self.seq_max.max(seq_max);
+        seq_max
+    }
+}
+
 impl TableBuilder {
     /// Writes to `file`, which is empty. `bottom`: no deeper level lies below the output.
     #[must_use]
@@ -189,19 +208,7 @@ impl TableBuilder {
     /// Counts rows and collects hashes.
     fn count(&mut self, rows: &Rows, range: Range<usize>) {
         let counts = &mut self.counts;
-        counts.rows += range.len() as u64;
-        for kind in rows.kinds.get(range.clone()).unwrap_or_default() {
-            counts.deletes += u64::from(*kind == Kind::Delete as u8);
-            counts.merges += u64::from(*kind == Kind::Merge as u8);
-        }
-        let (mut seq_min, mut seq_max) = (u64::MAX, 0);
-        for &seq in rows.seqs.get(range.clone()).unwrap_or(&[0]) {
-            seq_min = seq_min.min(seq);
-            seq_max = seq_max.max(seq);
-        }
-        counts.seq_min = Some(counts.seq_min.map_or(seq_min, |min| min.min(seq_min)));
-        counts.seq_max = counts.seq_max.max(seq_max);
-
+        let seq_max = counts.add_versions(rows, range.clone());
         let mut buffer = [0; WORDS_MAX];
         let first = key_at(&rows.keys, range.start, &mut buffer);
         let last_before = self.bounds.as_ref().map(|(_, last)| last);

@@ -80,26 +80,7 @@ pub(super) fn encode_block(
     }
     lengths.close(out);
 
-    let mut flags = 0;
-    let seqs = rows.seqs.get(range.clone()).unwrap_or_default();
-    let seq_max = seqs.iter().copied().max().unwrap_or(0);
-    if seq_max > 0 {
-        flags |= HAS_SEQS;
-        words::encode(seqs, out);
-        if has_repeats(&rows.keys, range.clone()) {
-            flags |= HAS_REPEATS;
-        }
-    }
-    lengths.close(out);
-
-    let kinds = rows.kinds.get(range.clone()).unwrap_or_default();
-    if kinds.iter().any(|&kind| kind != Kind::Put as u8) {
-        flags |= HAS_KINDS;
-        let kinds: Vec<u64> = kinds.iter().map(|&kind| u64::from(kind)).collect();
-        words::encode(&kinds, out);
-    }
-    lengths.close(out);
-
+    let (mut flags, seq_max) = encode_versions(rows, range.clone(), &mut lengths, out);
     let mut heap: &[u8] = &[];
     for column in &rows.values {
         let all_valid = encode_validity(column, range.clone(), &mut lengths, out);
@@ -121,6 +102,36 @@ pub(super) fn encode_block(
     out[start + 4] = flags;
     out[start + 5..start + HEAD_BYTES].copy_from_slice(&seq_max.to_le_bytes());
     encoded
+}
+
+/// Appends sequence numbers and kinds, where a reader needs them. Returns the flags that say so, and
+/// the greatest sequence number.
+fn encode_versions(
+    rows: &Rows,
+    range: Range<usize>,
+    lengths: &mut Lengths,
+    out: &mut Vec<u8>,
+) -> (u8, u64) {
+    let mut flags = 0;
+    let seqs = rows.seqs.get(range.clone()).unwrap_or_default();
+    let seq_max = seqs.iter().copied().max().unwrap_or(0);
+    if seq_max > 0 {
+        flags |= HAS_SEQS;
+        words::encode(seqs, out);
+        if has_repeats(&rows.keys, range.clone()) {
+            flags |= HAS_REPEATS;
+        }
+    }
+    lengths.close(out);
+
+    let kinds = rows.kinds.get(range).unwrap_or_default();
+    if kinds.iter().any(|&kind| kind != Kind::Put as u8) {
+        flags |= HAS_KINDS;
+        let kinds: Vec<u64> = kinds.iter().map(|&kind| u64::from(kind)).collect();
+        words::encode(&kinds, out);
+    }
+    lengths.close(out);
+    (flags, seq_max)
 }
 
 /// Writes each section's length into the place kept for it.

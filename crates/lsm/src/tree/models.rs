@@ -73,6 +73,13 @@ fn check(tree: &Tree, published: u64) {
     files("after");
 }
 
+/// Writes the sealed memtable to a table.
+fn flush(tree: &Tree) {
+    let flushed = tree.flush_sealed(&READERS, None).expect("a disk in memory");
+    let flushed = flushed.expect("something to flush");
+    tree.install(&flushed.edit, &flushed.memtables, 0).expect("it fits");
+}
+
 #[test]
 fn a_view_is_whole_while_memtables_become_tables_and_tables_are_merged() {
     explore("version swap", || {
@@ -83,9 +90,7 @@ fn a_view_is_whole_while_memtables_become_tables_and_tables_are_merged() {
             write(&tree, seq);
             if seq % 2 == 0 {
                 tree.seal();
-                let flushed = tree.flush_sealed(&READERS, None).expect("a disk in memory");
-                let flushed = flushed.expect("something to flush");
-                tree.install(&flushed.edit, &flushed.memtables, 0).expect("it fits");
+                flush(&tree);
             }
         }
         published.store(6, Ordering::Release);
@@ -118,11 +123,7 @@ fn a_view_is_whole_while_memtables_become_tables_and_tables_are_merged() {
         assert!(sealed, "there was a row");
         let flush = {
             let tree = Arc::clone(&tree);
-            thread::spawn(move || {
-                let flushed = tree.flush_sealed(&READERS, None).expect("a disk in memory");
-                let flushed = flushed.expect("something to flush");
-                tree.install(&flushed.edit, &flushed.memtables, 0).expect("it fits");
-            })
+            thread::spawn(move || flush(&tree))
         };
         write(&tree, 8);
         published.store(8, Ordering::Release);

@@ -48,6 +48,25 @@ pub(super) enum KeyColumn<'a> {
     Bytes(SortedStrings<'a>),
 }
 
+impl<'a> KeyColumn<'a> {
+    fn parse(bytes: &'a [u8], shape: KeyShape, rows: usize) -> Result<Self, Malformed> {
+        Ok(match shape {
+            KeyShape::Words(words) => {
+                Self::Words(KeyReader::parse(bytes, usize::from(words), rows)?)
+            }
+            KeyShape::Bytes => Self::Bytes(SortedStrings::parse(bytes, rows)?),
+        })
+    }
+
+    /// Bytes of memory besides the block's own.
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Words(reader) => LazySamples::memory_bytes(reader),
+            Self::Bytes(strings) => strings.memory_bytes(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct ValueColumn<'a> {
     /// `None`: every row has a value.
@@ -61,6 +80,36 @@ pub(super) enum Data<'a> {
     Bytes(Strings<'a>),
     /// In the file.
     Apart(ApartReader<'a>),
+}
+
+impl<'a> Data<'a> {
+    /// `separated`: strings are separated from the header; which part this is, and the strings.
+    fn parse(
+        shape: &ColumnShape,
+        bytes: &'a [u8],
+        rows: usize,
+        separated: Option<(Part, &'a [u8])>,
+    ) -> Result<Self, Malformed> {
+        match (shape, separated) {
+            (ColumnShape::Word { .. }, _) => Ok(Self::Words(WordReader::parse(bytes, rows)?)),
+            (ColumnShape::Bytes, None) => Ok(Self::Bytes(Strings::parse(bytes, rows)?)),
+            (ColumnShape::Bytes, Some((Part::Head, _))) => {
+                Ok(Self::Apart(ApartReader::parse(bytes, rows)?))
+            }
+            (ColumnShape::Bytes, Some((Part::Whole, heap))) => {
+                let check = !is_on(Switch::IgnoreChecksum);
+                let reader = ApartReader::parse(bytes, rows)?.with_heap(heap, check)?;
+                Ok(Self::Bytes(Strings::InBlock(reader)))
+            }
+        }
+    }
+
+    fn inflated_bytes(&self) -> usize {
+        match self {
+            Self::Bytes(strings) => strings.inflated_bytes(),
+            Self::Words(_) | Self::Apart(_) => 0,
+        }
+    }
 }
 
 /// Where a head is taken for a whole block.
@@ -179,13 +228,7 @@ impl<'a> Columns<'a> {
             // block.
             return Err(Malformed("more rows than a block can have"));
         }
-        let keys = sections.next();
-        let keys = match shape.key {
-            KeyShape::Words(words) => {
-                KeyColumn::Words(KeyReader::parse(keys, usize::from(words), rows)?)
-            }
-            KeyShape::Bytes => KeyColumn::Bytes(SortedStrings::parse(keys, rows)?),
-        };
+        let keys = KeyColumn::parse(sections.next(), shape.key, rows)?;
         let optional = |stored: bool, section: &'a [u8]| match section {
             _ if stored => WordReader::parse(section, rows).map(Some),
             [] => Ok(None),
@@ -194,50 +237,23 @@ impl<'a> Columns<'a> {
         let flags = sections.flags;
         let seqs = optional(flags & HAS_SEQS != 0, sections.next())?;
         let kinds = optional(flags & HAS_KINDS != 0, sections.next())?;
-        let mut values = Vec::with_capacity(shape.values.len());
         let heap = sections.heap;
         let head_bytes = if is_apart { bytes.len() - heap.len() } else { 0 };
+        let separated = is_apart.then_some((part, heap));
+        let mut values = Vec::with_capacity(shape.values.len());
         for value in &shape.values {
             let (validity, data) = (sections.next(), sections.next());
             let validity = match validity {
                 [] => None,
                 bytes => Some(BitmapReader::parse(bytes, rows)?),
             };
-            let data = match value {
-                ColumnShape::Word { .. } => Data::Words(WordReader::parse(data, rows)?),
-                ColumnShape::Bytes if is_apart => {
-                    let reader = ApartReader::parse(data, rows)?;
-                    match part {
-                        Part::Whole => {
-                            let check = !is_on(Switch::IgnoreChecksum);
-                            Data::Bytes(Strings::InBlock(reader.with_heap(heap, check)?))
-                        }
-                        Part::Head => Data::Apart(reader),
-                    }
-                }
-                ColumnShape::Bytes => Data::Bytes(Strings::parse(data, rows)?),
-            };
-            values.push(ValueColumn { validity, data });
+            values.push(ValueColumn { validity, data: Data::parse(value, data, rows, separated)? });
         }
         let one_seq = seqs.is_none_or(|seqs| seqs.constant().is_some());
         let plain = kinds.is_none() && one_seq && flags & HAS_REPEATS == 0;
-        let seq_max = match &seqs {
-            Some(seqs) => match seqs.constant() {
-                Some(0) => global_seq,
-                Some(seq) => seq,
-                None => sections.seq_max.max(global_seq),
-            },
-            None => global_seq,
-        };
-        let mut beside_bytes = match &keys {
-            KeyColumn::Words(reader) => LazySamples::memory_bytes(reader),
-            KeyColumn::Bytes(strings) => strings.memory_bytes(),
-        };
-        for value in &values {
-            if let Data::Bytes(strings) = &value.data {
-                beside_bytes += strings.inflated_bytes();
-            }
-        }
+        let seq_max = newest_seq(seqs.as_ref(), sections.seq_max, global_seq);
+        let inflated = values.iter().map(|value| value.data.inflated_bytes());
+        let beside_bytes = keys.memory_bytes() + inflated.sum::<usize>();
         let values = values.into_boxed_slice();
         Ok(Self {
             keys,
@@ -316,6 +332,16 @@ impl<'a> Columns<'a> {
                 value.append(rows.clone(), out);
             }
         }
+    }
+}
+
+/// The greatest sequence number of a block. `stored` is the greatest in its header; rows that store
+/// 0 have the table's.
+fn newest_seq(seqs: Option<&WordReader<'_>>, stored: u64, global_seq: u64) -> u64 {
+    match seqs.map(WordReader::constant) {
+        None | Some(Some(0)) => global_seq,
+        Some(Some(seq)) => seq,
+        Some(None) => stored.max(global_seq),
     }
 }
 
