@@ -183,8 +183,8 @@ impl BulkLoad for KvBulk {
     }
 }
 
-/// Level and run for the tables of a load (invariant 4). `is_apart`: no compaction's output overlaps
-/// with them.
+/// Level and run for the tables of a load (invariant 4). `is_apart`: no compaction's output
+/// overlaps with them.
 fn place(
     tree: &Tree,
     tables: &[TableMeta],

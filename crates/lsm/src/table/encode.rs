@@ -104,8 +104,8 @@ pub(super) fn encode_block(
     encoded
 }
 
-/// Appends sequence numbers and kinds, where a reader needs them. Returns the flags that say so, and
-/// the greatest sequence number.
+/// Appends sequence numbers and kinds, where a reader needs them. Returns the flags that say so,
+/// and the greatest sequence number.
 fn encode_versions(
     rows: &Rows,
     range: Range<usize>,
