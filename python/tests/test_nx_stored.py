@@ -335,6 +335,31 @@ def test_a_graph_that_grows_beyond_its_memory_goes_on_in_pages():
     assert nx.number_connected_components(G) == 2
 
 
+def test_a_pass_over_both_directions_reads_each_edge_once_within_the_memory(monkeypatch: pytest.MonkeyPatch):
+    db, count, degree = quipu.open(), 400, 40
+    edges = [(u, (u + d * d) % count) for u in range(count) for d in range(1, degree + 1)]
+    quipu.nx.DiGraph(edges, db=db, name="g").flush()
+    edges_max = 8000
+    G = quipu.nx.DiGraph(db=db, name="g", memory=edges_max * 350)
+    stored = G.number_of_edges()
+    store = G._stored.store
+    read: list[int] = []
+    rows = store.rows
+
+    def counted(side: str, first: int, last: int) -> Any:
+        found = rows(side, first, last)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(store, "rows", counted)
+    found = 0
+    for n in G:
+        found += len(list(G.successors(n))) + len(list(G.predecessors(n)))
+    assert found == 2 * stored
+    assert sum(read) == 2 * stored
+    assert max(read) <= edges_max // 4
+
+
 def test_a_set_of_vertices_that_changes_meanwhile_is_noticed():
     db = quipu.open()
     quipu.nx.Graph(nx.path_graph(5), db=db, name="g").flush()

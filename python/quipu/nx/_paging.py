@@ -18,8 +18,11 @@ from ._encoding import UnsupportedError, decode, key_of
 if TYPE_CHECKING:
     from ._cache import Side
 
-#: Number of vertices of a page.
+#: Largest number of vertices of a page.
 PAGE_NODES = 1000
+#: A page has up to a quarter of the edges that the memory holds, so that reading the next one evicts none that is still
+#: to be visited. A page of this many edges is read whatever the limit.
+PAGE_EDGES_MIN = 1000
 #: References to an object in one dict: the dict's, a variable's here, and the call's.
 _REFERENCES_OF_ONE_DICT = 3
 
@@ -49,6 +52,8 @@ class Paged:
         self.loaded = 0
         self._held = False
         self._room_until = self.edges_max
+        #: Average number of edges of a vertex on each side; ``None`` if it is not known.
+        self._degree: float | None = None
 
     @contextmanager
     def nothing_forgotten(self) -> Generator[None]:
@@ -65,6 +70,17 @@ class Paged:
         self.live_attributes.clear()
         self.loaded = 0
         self._room_until = self.edges_max
+        self._degree = None
+
+    def page_nodes(self, side: Side | None) -> int:
+        """Return how many vertices a page has, which are read with their neighbors on a side."""
+        if side is None:
+            return PAGE_NODES
+        if self._degree is None:
+            edges = sum(self.store.count(one.name) for one in self.sides)
+            self._degree = edges / len(self.sides) / max(self.meta.nodes, 1)
+        edges = max(self.edges_max // 4, PAGE_EDGES_MIN)
+        return max(1, min(PAGE_NODES, int(edges / max(self._degree, 1))))
 
     # --- one vertex ---
 
@@ -104,12 +120,13 @@ class Paged:
         if row is not None:
             dict.__setitem__(side.rows, n, row)
             return row
-        last = id + PAGE_NODES - 1 if id == side.next_expected else id
+        count = self.page_nodes(side) if id == side.next_expected else 1
+        last = id + count - 1
         side.next_expected = last + 1
         self.make_room()
         names = {id: n}
         if last > id:
-            for other, node, data in zip(*self.store.nodes(id, PAGE_NODES - 1), strict=True):
+            for other, node, data in zip(*self.store.nodes(id, count - 1), strict=True):
                 if other <= last:
                     self.keep_page_node(names, other, node, data)
         self.load_edges(side, names)
@@ -159,10 +176,10 @@ class Paged:
         Raises:
             RuntimeError: A vertex was added or removed meanwhile.
         """
-        changes, after = self.changes, -1
+        changes, after, count = self.changes, -1, self.page_nodes(side)
         while True:
             self.make_room()
-            ids, nodes, data = self.store.nodes(after, PAGE_NODES)
+            ids, nodes, data = self.store.nodes(after, count)
             names: dict[int, Any] = {}
             for id, node, attributes in zip(ids, nodes, data, strict=True):
                 self.keep_page_node(names, id, node, attributes)
@@ -172,7 +189,7 @@ class Paged:
                 yield list(names.values())
             if changes != self.changes:
                 raise RuntimeError("dictionary changed size during iteration")
-            if len(ids) < PAGE_NODES:
+            if len(ids) < count:
                 break
             after = ids[-1]
         new = [n for n, id in self.ids.items() if id >= self.meta.next_id]
