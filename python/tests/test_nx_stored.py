@@ -77,7 +77,7 @@ def test_random_changes_of_a_stored_graph_are_those_of_networkx(kind: Any, memor
         plain = getattr(nx, kind.__name__)()
         G = kind(db=db, name=f"g{seed}", memory=memory)
         for step in range(120):
-            change(random.randrange(12), G, plain)
+            change(random.randrange(15), G, plain)
             if step % 10 == 9:
                 assert everything(G) == everything(plain), (seed, step)
                 G.flush()
@@ -93,6 +93,9 @@ def test_random_changes_of_a_stored_graph_are_those_of_networkx(kind: Any, memor
 def change(what: int, G: Any, plain: Any) -> None:
     """Make one random change to both graphs."""
     u, v, w = random.randrange(9), random.randrange(9), random.random()
+    # Some of them are there, some are twice among them, and one is a loop.
+    edges = [(random.randrange(11), random.randrange(11)) for _ in range(4)]
+    edges = [*edges, (edges[0][1], edges[0][0]), (v, v), (u, v, {"x": [w]})]
     for graph in (G, plain):
         edge = graph.has_edge(u, v)
         if what < 5:
@@ -114,6 +117,13 @@ def change(what: int, G: Any, plain: Any) -> None:
             graph.graph["last"] = u
         elif what == 11 and v == 0 and u == 0:
             graph.clear()
+        elif what == 12:
+            graph.add_edges_from(edges, w=w)
+        elif what == 13:
+            graph.add_nodes_from([u, (v, {"x": [w]}), u + 9], y=w)
+        elif what == 14 and edge:
+            graph.remove_edge(u, v)
+            graph.add_edges_from([(u, v), *edges])
 
 
 def test_attributes_are_one_object_from_both_ends_and_are_written_back():
@@ -148,6 +158,16 @@ def test_what_the_program_holds_is_found_again_after_it_was_forgotten():
     G.refresh()
     assert G.nodes[5] == {"seen": True}
     assert G[8][7] == {"seen": [1]}
+
+
+def test_only_what_the_program_holds_has_weak_references_after_it_was_forgotten():
+    G: Any = quipu.nx.Graph(db=quipu.open(), name="g", memory=1000 * 350)
+    G.add_edges_from((i, j) for i in range(60) for j in range(i))
+    held = G[40][30]
+    G.flush()
+    live = [attributes for attributes in G._stored.cache.live_attributes.values() if attributes is not held]
+    assert live == []
+    assert G[30][40] is held
 
 
 def test_a_vertex_that_cannot_be_stored_is_refused_at_once():
@@ -340,7 +360,7 @@ def test_a_pass_over_both_directions_reads_each_edge_once_within_the_memory(monk
     edges = [(u, (u + d * d) % count) for u in range(count) for d in range(1, degree + 1)]
     quipu.nx.DiGraph(edges, db=db, name="g").flush()
     edges_max = 8000
-    G = quipu.nx.DiGraph(db=db, name="g", memory=edges_max * 350)
+    G: Any = quipu.nx.DiGraph(db=db, name="g", memory=edges_max * 350)
     stored = G.number_of_edges()
     store = G._stored.store
     read: list[int] = []
@@ -358,6 +378,64 @@ def test_a_pass_over_both_directions_reads_each_edge_once_within_the_memory(monk
     assert found == 2 * stored
     assert sum(read) == 2 * stored
     assert max(read) <= edges_max // 4
+
+
+def counted(own: Any, name: str, calls: list[str]) -> Any:
+    """A method that lists its calls."""
+
+    def call(*args: Any) -> Any:
+        calls.append(name)
+        return own(*args)
+
+    return call
+
+
+@pytest.mark.parametrize("kind", [quipu.nx.Graph, quipu.nx.DiGraph])
+def test_adding_edges_to_a_graph_larger_than_its_memory_reads_no_rows(kind: Any, monkeypatch: pytest.MonkeyPatch):
+    db, count = quipu.open(), 3000
+    plain: Any = getattr(nx, kind.__name__)((i, (i + 1) % count) for i in range(count))
+    kind(plain, db=db, name="g").flush()
+    G = kind(db=db, name="g", memory=0)
+    store = G._stored.store
+    calls: list[str] = []
+    for name in ("rows", "id_of", "ids_of", "stored_edges", "node", "nodes"):
+        monkeypatch.setattr(store, name, counted(getattr(store, name), name, calls))
+    edges = [(i, 7 * i % count, {"w": [i]}) for i in range(2, count, 2)] + [(i, count + i) for i in range(count)]
+    G.add_nodes_from(range(count, count + 10), new=True)
+    G.add_edges_from(edges)
+    G.flush()
+    monkeypatch.undo()
+    assert calls == ["ids_of", "ids_of", "stored_edges"]
+    plain.add_nodes_from(range(count, count + 10), new=True)
+    plain.add_edges_from(edges)
+    assert everything(G) == everything(plain)
+    assert everything(kind(db=db, name="g")) == everything(plain)
+
+
+def test_the_edges_before_a_wrong_one_are_added():
+    db = quipu.open()
+    quipu.nx.Graph([(1, 2)], db=db, name="g").flush()
+    G = quipu.nx.Graph(db=db, name="g", memory=0)
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        ((1, 2, 3, 4), nx.NetworkXError, "must be a 2-tuple or 3-tuple"),
+        ((3, None), ValueError, "None cannot be a node"),
+        ((3, []), TypeError, "unhashable"),
+        ((3, {1}), TypeError, "unhashable"),
+        ((3, frozenset()), TypeError, "cannot be stored"),
+    ]
+    for i, (edge, error, message) in enumerate(wrong):
+        with pytest.raises(error, match=message):
+            G.add_edges_from([(2, 10 + i), edge, (2, 20 + i)])
+        assert G.has_edge(2, 10 + i)
+        assert not G.has_edge(2, 20 + i)
+
+    def failing() -> Any:
+        yield 2, 30
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        G.add_edges_from(failing())
+    assert G.has_edge(2, 30)
 
 
 def test_a_set_of_vertices_that_changes_meanwhile_is_noticed():

@@ -41,6 +41,8 @@ class Side:
         self.changed: dict[Pair, None] = {}
         #: Removed vertices whose rows were removed too.
         self.dropped: set[Any] = set()
+        #: New edges of rows that are not in memory; see :mod:`quipu.nx._bulk`.
+        self.waiting: dict[Any, dict[Any, Any]] = {}
         #: Rows that were forgotten, while the program holds them.
         self.live: WeakValueDictionary[Any, Row] = WeakValueDictionary()
         #: The id whose row is read next if all are read in order.
@@ -53,11 +55,24 @@ class Side:
         if dict.get(self.rows, u) is not row:  # it was forgotten, but the program holds it
             dict.__setitem__(self.rows, u, row)
         if new:
-            self.added.pop(pair, None)
-            self.added[pair] = None
-            self.cache.loaded += 1
+            self._add(pair)
         else:
             self.changed[pair] = None
+        self._attach(pair, value)
+
+    def wait(self, u: Any, v: Any, value: Any) -> None:
+        """Record a new neighbor ``v`` of ``u``, whose row is not in memory."""
+        self.waiting.setdefault(u, {})[v] = value
+        self._add((u, v))
+        self._attach((u, v), value)
+
+    def _add(self, pair: Pair) -> None:
+        self.added.pop(pair, None)
+        self.added[pair] = None
+        self.cache.loaded += 1
+
+    def _attach(self, pair: Pair, value: Any) -> None:
+        u, v = pair
         at = (v, u) if self.reverse else pair
         cache = self.cache
         if not attach(value, cache.touched_edges, at):
@@ -82,6 +97,7 @@ class Side:
         self.added.clear()
         self.changed.clear()
         self.dropped.clear()
+        self.waiting.clear()
         self.next_expected = -1
 
 
@@ -107,6 +123,10 @@ class Cache(Paged):
         self.watched_edges: dict[Pair, Any] = {}
         #: Ids of the vertices in memory; those from ``meta.next_id`` on are new.
         self.ids: dict[Any, int] = {}
+        #: Ids of stored vertices that were looked up together, until the next flush.
+        self.known: dict[Any, int] = {}
+        #: Vertices that were looked up together, and are not stored.
+        self.absent: set[Any] = set()
         #: Ids of stored vertices that were removed.
         self.gone: dict[Any, int] = {}
         self._to_watch: dict[Pair, None] = {}
@@ -132,6 +152,7 @@ class Cache(Paged):
         for kept in (self.touched_nodes, self.touched_edges, self.watched_nodes, self.watched_edges):
             kept.clear()
         self.ids.clear()
+        self.known.clear()
         self.gone.clear()
         dict.clear(self.nodes)
         for side in self.sides:
@@ -333,6 +354,7 @@ class Cache(Paged):
         if id is None:
             raise KeyError(n)
         self.ids.pop(n, None)
+        self.known.pop(n, None)
         if id < self.meta.next_id and not self.cleared:
             self.gone[n] = id
         self.touched_nodes.pop(n, None)
@@ -357,6 +379,7 @@ class Cache(Paged):
         self.touched_nodes.clear()
         self.touched_edges.clear()
         self.gone.clear()
+        self.known.clear()
         self.cleared = False
         for side in self.sides:
             side.flushed()

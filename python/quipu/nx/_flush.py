@@ -74,7 +74,8 @@ class Changes:
         u, v = pair
         row = dict.get(side.rows, u)
         if row is None:
-            row = self.cache.load_row(side, u)
+            waiting = side.waiting.get(u, {})
+            row = waiting if v in waiting else self.cache.load_row(side, u)
         value = dict.get(row, v, self)
         return None if value is self else _naming(f"the edge {pair!r}", self.cache.encoded, value)
 

@@ -9,6 +9,7 @@ import networkx as nx
 
 from ..errors import InvalidInputError
 from . import _private
+from ._bulk import add_edges, cache_of_pages, chunks, look_up_vertices
 from ._cache import Cache
 from ._maps import FreeAttributes, FreeKeys, FreeRow
 from ._stored import Stored
@@ -74,6 +75,31 @@ class _Quipu:
         self.add_nodes_from(other.nodes(data=True))
         for side, rows in zip(self._stored.cache.sides, (other._adj, getattr(other, "_pred", None)), strict=False):
             _copy_rows(self, side.rows, rows)
+
+    def add_nodes_from(self, nodes_for_adding: Any, **attr: Any) -> None:
+        cache = cache_of_pages(self)
+        if cache is None:
+            super().add_nodes_from(nodes_for_adding, **attr)  # pyright: ignore[reportAttributeAccessIssue]
+            return
+        for chunk in chunks(nodes_for_adding):
+            look_up_vertices(cache, chunk)
+            try:
+                super().add_nodes_from(chunk, **attr)  # pyright: ignore[reportAttributeAccessIssue]
+            finally:
+                cache.absent.clear()
+
+    def add_edges_from(self: Any, ebunch_to_add: Any, *args: Any, **attr: Any) -> Any:
+        cache = None if self.is_multigraph() else cache_of_pages(self)
+        if cache is None:
+            return super().add_edges_from(ebunch_to_add, *args, **attr)
+        for chunk in chunks(ebunch_to_add):
+            try:
+                if not add_edges(self, cache, chunk, attr):
+                    super().add_edges_from(chunk, **attr)
+            finally:
+                cache.absent.clear()
+                _private.clear_cache(self)
+        return None
 
     def flush(self: Any) -> bool:
         """Commit the changes since the last flush; return whether there were any.

@@ -20,11 +20,24 @@ if TYPE_CHECKING:
 
 #: Largest number of vertices of a page.
 PAGE_NODES = 1000
-#: A page has up to a quarter of the edges that the memory holds, so that reading the next one evicts none that is still
-#: to be visited. A page of this many edges is read whatever the limit.
+#: A page has up to a quarter of the edges that fit into the memory. Then reading the next page
+#: evicts no row that is still to be visited. This many edges are read whatever the limit.
 PAGE_EDGES_MIN = 1000
-#: References to an object in one dict: the dict's, a variable's here, and the call's.
-_REFERENCES_OF_ONE_DICT = 3
+
+
+def _references(row: dict[Any, Any]) -> list[int]:
+    """The number of references to each value. Its own are among them, and differ between versions of Python."""
+    return [sys.getrefcount(value) for value in row.values()]
+
+
+def _references_of_local() -> int:
+    row: dict[Any, Any] = {}
+    return sys.getrefcount(row)
+
+
+#: Numbers of references to a value of one dict, and to an object that one variable has.
+_OF_ONE_DICT = _references({0: object()})[0]
+_OF_ONE_VARIABLE = _references_of_local()
 
 
 class Paged:
@@ -36,6 +49,8 @@ class Paged:
     sides: list[Side]
     multigraph: bool
     ids: dict[Any, int]
+    known: dict[Any, int]
+    absent: set[Any]
     gone: dict[Any, int]
     touched_nodes: dict[Any, Any]
     watched_nodes: dict[Any, bytes | None]
@@ -76,19 +91,25 @@ class Paged:
         """Return how many vertices a page has, which are read with their neighbors on a side."""
         if side is None:
             return PAGE_NODES
-        if self._degree is None:
-            edges = sum(self.store.count(one.name) for one in self.sides)
-            self._degree = edges / len(self.sides) / max(self.meta.nodes, 1)
+        degree = self._degree
+        if degree is None:
+            stored = sum(self.store.count(one.name) for one in self.sides)
+            degree = self._degree = stored / len(self.sides) / max(self.meta.nodes, 1)
         edges = max(self.edges_max // 4, PAGE_EDGES_MIN)
-        return max(1, min(PAGE_NODES, int(edges / max(self._degree, 1))))
+        return max(1, min(PAGE_NODES, int(edges / max(degree, 1.0))))
 
     # --- one vertex ---
 
+    def number_of(self, n: Any) -> int | None:
+        """Return the id of a vertex if it is known without reading."""
+        id = self.ids.get(n)
+        return self.known.get(n) if id is None else id
+
     def id_of(self, n: Any) -> int | None:
         """Return the id of a vertex; ``None`` if it is none."""
-        id = self.ids.get(n)
+        id = self.number_of(n)
         # After a clear the store still has the vertices that are gone.
-        if id is not None or n in self.gone or self.cleared:
+        if id is not None or n in self.gone or self.cleared or n in self.absent:
             return id
         try:
             return self.store.id_of(key_of(n))
@@ -156,6 +177,9 @@ class Paged:
             for _, _, key, data, node in edges:
                 self.keep_edge(side, row, n, decode(node), key, data)
                 self.loaded += 1
+        if side.waiting:
+            for n in empty.values():
+                dict.update(dict.__getitem__(side.rows, n), side.waiting.pop(n, {}))
         self.watch_loaded(side)
 
     @staticmethod
@@ -208,7 +232,8 @@ class Paged:
             for u in list(dict.__iter__(side.rows))[:count]:
                 if u not in pinned and self.ids.get(u, -1) < self.meta.next_id:
                     self.forget_row(side, u)
-        self.loaded = sum(len(row) for side in self.sides for row in dict.values(side.rows))
+        kept = (rows for side in self.sides for rows in (dict.values(side.rows), side.waiting.values()))
+        self.loaded = sum(len(row) for rows in kept for row in rows)
         self.forget_nodes()
         # Where much has changed, little can be forgotten: the next look is worth it later.
         self._room_until = max(self.edges_max, (self.loaded + len(self.ids)) * 3 // 2)
@@ -233,20 +258,22 @@ class Paged:
     def forget_row(self, side: Side, u: Any) -> None:
         """Forget the neighbors of a vertex, except objects that the program still holds."""
         row = dict.pop(side.rows, u)
-        if sys.getrefcount(row) > _REFERENCES_OF_ONE_DICT - 1:
+        if sys.getrefcount(row) > _OF_ONE_VARIABLE:
             side.live[u] = row
             return
         other = self.sides[-1] if side is self.sides[0] else self.sides[0]
-        for v, value in row.items():
+        for count, v, value in zip(_references(row), row, row.values(), strict=True):
             pair = (v, u) if side.reverse else (u, v)
-            if not dict.__contains__(other.rows, v):
+            there = dict.get(other.rows, v)
+            if there is None:
                 self.watched_edges.pop(pair, None)
                 self.watched_edges.pop((v, u) if pair == (u, v) and side is other else pair, None)
             if self.multigraph:
-                for key, one in value.items():
-                    if sys.getrefcount(one) > _REFERENCES_OF_ONE_DICT:
+                for of_one, key, one in zip(_references(value), value, value.values(), strict=True):
+                    if of_one > _OF_ONE_DICT:
                         self.live_attributes[pair, key] = one
-            if sys.getrefcount(value) > _REFERENCES_OF_ONE_DICT:
+            is_there = there is not None and dict.get(there, u) is value
+            if count > _OF_ONE_DICT + is_there:
                 self.live_attributes[pair] = value
 
     def forget_nodes(self) -> None:
@@ -259,7 +286,7 @@ class Paged:
                 continue
             value = dict.pop(self.nodes, n)
             del self.ids[n]
-            if sys.getrefcount(value) > _REFERENCES_OF_ONE_DICT - 1:
+            if sys.getrefcount(value) > _OF_ONE_VARIABLE:
                 self.live_nodes[n] = value
 
     def keep_node(self, n: Any, id: int, data: bytes) -> Any:

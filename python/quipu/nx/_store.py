@@ -146,6 +146,22 @@ class Store:
         rows = self._run(f"?[id] := *{self._ref('ids')}{{node: $key, id}}", {"key": key})
         return rows[0][0] if len(rows) else None
 
+    def ids_of(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the ids of those of the vertices that are stored."""
+        if not keys:
+            return {}
+        is_there, found = self._relation(f"{self.name}.ids").get_many({"node": keys})
+        there = (key for key, one in zip(keys, is_there.tolist(), strict=True) if one)
+        return dict(zip(there, found["id"], strict=True))
+
+    def stored_edges(self, side: str, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return those of the edges, by source and target, that are stored. There are no parallel edges."""
+        if not pairs:
+            return []
+        src, dst = zip(*pairs, strict=True)
+        is_there, _ = self._relation(f"{self.name}.{side}").get_many({"src": _column(src), "dst": _column(dst)})
+        return [pairs[i] for i in np.flatnonzero(is_there).tolist()]
+
     def node(self, id: int) -> tuple[bytes, bytes]:
         """Return a vertex and its attributes."""
         script = f"?[node, attributes] := *{self._ref('nodes')}{{id: $id, node, attributes}}"
