@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import pydoc
 import random
@@ -57,6 +58,14 @@ def simple(graph: Any) -> Any:
     """The undirected graph without self-loops."""
     found = nx.Graph(graph)
     found.remove_edges_from(list(nx.selfloop_edges(found)))
+    return found
+
+
+def acyclic(graph: Any) -> Any:
+    """The edges that go on in the order of the vertices."""
+    place = {v: at for at, v in enumerate(graph)}
+    found = nx.DiGraph([(u, v) for u, v in graph.edges if place[u] < place[v]] or [(1, 2)])
+    nx.set_edge_attributes(found, 1.0, "weight")
     return found
 
 
@@ -259,6 +268,134 @@ def test_choices_and_mixing_are_those_of_networkx(pair: tuple[Any, quipu.Graph])
         # Where degrees do not vary there is no correlation, and SciPy only warns.
         if not math.isnan(ours):
             assert ours == pytest.approx(nx.degree_pearson_correlation_coefficient(graph, x="out", y="in"))
+
+
+def test_eigenvector_centrality_is_that_of_networkx(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    for ours, theirs in ((g.project(weight="weight"), graph), (g.project(undirected=True), nx.Graph(graph))):
+        weight = "weight" if theirs is graph else None
+        try:
+            wanted = nx.eigenvector_centrality(theirs, max_iter=300, weight=weight)
+        except nx.PowerIterationFailedConvergence:
+            with pytest.raises(quipu.InvalidInputError) as refused:
+                ours.eigenvector_centrality(max_iter=300)
+            assert refused.value.reason == "no_convergence"
+        else:
+            assert close(ours.eigenvector_centrality(max_iter=300).to_dict(), wanted, 1e-6)
+
+
+def test_hubs_point_to_authorities_and_authorities_are_pointed_to_by_hubs(pair: tuple[Any, quipu.Graph]) -> None:
+    # NetworkX takes the vector of SciPy's SVD, which is one of many where values are equal.
+    graph, g = pair
+    try:
+        found = g.hits(max_iter=5000, tol=1e-12)
+    except quipu.InvalidInputError as error:
+        assert error.reason == "no_convergence"
+        return
+    ids = found["vertex"].tolist()
+    hubs, authorities = np.array(found["hub"]), np.array(found["authority"])
+    matrix = nx.to_numpy_array(graph, ids)
+    for vector, other in ((matrix @ authorities, hubs), (matrix.T @ hubs, authorities)):
+        assert other.sum() == pytest.approx(1.0)
+        assert vector / vector.sum() == pytest.approx(other, abs=1e-6)
+
+
+def test_the_k_shortest_paths_are_the_first_of_networkx(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    source, *rest = graph
+    for target in rest[:6]:
+        for weight in (None, "weight"):
+            if not nx.has_path(graph, source, target):
+                with pytest.raises(quipu.InvalidInputError) as refused:
+                    g.k_shortest_paths(source, target, k=4, weight=weight)
+                assert refused.value.reason == "no_path"
+                continue
+            wanted = itertools.islice(nx.shortest_simple_paths(graph, source, target, weight), 4)
+            length = len if weight is None else lambda path: nx.path_weight(graph, path, "weight")
+            found = g.k_shortest_paths(source, target, k=4, weight=weight).paths()
+            assert [length(path) for path in found] == pytest.approx([length(path) for path in wanted])
+            assert len({tuple(path) for path in found}) == len(found)
+            assert all(nx.is_simple_path(graph, path) for path in found)
+            assert all((path[0], path[-1]) == (source, target) for path in found)
+
+
+def test_edges_of_a_truss_number_are_those_of_the_trusses(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    if nx.number_of_selfloops(graph):
+        with pytest.raises(quipu.InvalidInputError) as refused:
+            g.truss_number()
+        assert refused.value.reason == "self_loop"
+        graph = simple(graph)
+        if not graph.edges:
+            return
+        g = stored(graph)
+    undirected = nx.Graph(graph)
+    found = g.truss_number()
+    rows = zip(*(found[name].tolist() for name in ("source", "target", "truss")), strict=True)
+    numbers = {frozenset((u, v)): k for u, v, k in rows}
+    assert numbers.keys() == {frozenset(edge) for edge in undirected.edges}
+    for k in range(2, max(numbers.values(), default=2) + 2):
+        wanted = {frozenset(edge) for edge in nx.k_truss(undirected, k).edges}
+        assert {edge for edge, number in numbers.items() if number >= k} == wanted
+
+
+def test_an_order_is_topological_or_there_is_a_cycle(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    for both, ours in ((graph, g), (acyclic(graph), stored(acyclic(graph)))):
+        if not nx.is_directed_acyclic_graph(both):
+            with pytest.raises(quipu.InvalidInputError) as refused:
+                ours.topological_sort()
+            assert refused.value.reason == "has_cycle"
+            continue
+        place = {v: at for at, v in enumerate(ours.topological_sort()["vertex"].tolist())}
+        assert place.keys() == set(both)
+        assert all(place[u] < place[v] for u, v in both.edges)
+
+
+@pytest.mark.parametrize(
+    ("measure", "theirs"),
+    [
+        ("jaccard", "jaccard_coefficient"),
+        ("adamic_adar", "adamic_adar_index"),
+        ("resource_allocation", "resource_allocation_index"),
+        ("common_neighbors", None),
+        ("overlap", None),
+    ],
+)
+def test_the_most_similar_are_those_of_networkx(
+    measure: Any, theirs: str | None, pair: tuple[Any, quipu.Graph]
+) -> None:
+    graph, g = pair
+    undirected = nx.Graph(graph)
+
+    def score(u: Any, v: Any) -> float:
+        if theirs is not None:
+            return next(iter(getattr(nx, theirs)(undirected, [(u, v)])))[2]
+        common = len(list(nx.common_neighbors(undirected, u, v)))
+        return common if measure == "common_neighbors" else common / min(len(undirected[u]), len(undirected[v]))
+
+    found = g.most_similar(measure=measure, k=3)
+    rows = zip(*(found[name].tolist() for name in ("source", "target", "score")), strict=True)
+    best: dict[Any, list[float]] = {}
+    for u, v, one in rows:
+        assert one == pytest.approx(score(u, v))
+        best.setdefault(u, []).append(one)
+    for u in undirected:
+        others = [v for v in undirected if v != u and list(nx.common_neighbors(undirected, u, v))]
+        wanted = sorted((score(u, v) for v in others), reverse=True)[:3]
+        assert best.get(u, []) == pytest.approx(wanted)
+
+
+def test_random_walks_follow_edges(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    for p, q in ((1.0, 1.0), (0.25, 4.0)):
+        walks = g.random_walks(length=6, walks=2, p=p, q=q, seed=5).paths()
+        starts = sorted(walk[0] for walk in walks)
+        assert starts == sorted([*graph] * 2)
+        for walk in walks:
+            assert all(graph.has_edge(u, v) for u, v in itertools.pairwise(walk))
+            assert len(walk) == 6 or not list(graph.successors(walk[-1]))
+        assert g.random_walks(length=6, walks=2, p=p, q=q, seed=5).paths() == walks
 
 
 def test_approximate_betweenness_is_within_its_error() -> None:
