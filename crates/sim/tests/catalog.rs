@@ -87,7 +87,13 @@ fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
 }
 
 /// Runs the script of a step.
-fn is_done(engine: &Engine, task: usize, step: usize, told: &Cell<usize>) -> bool {
+fn is_done(
+    _: &Arc<dyn Store>,
+    engine: &Engine,
+    task: usize,
+    step: usize,
+    told: &Cell<usize>,
+) -> bool {
     match engine.run(&script(task, step), &Parameters::new()) {
         Ok(_) => told.set(step),
         // An error of the machine, not of the script.
@@ -101,7 +107,9 @@ fn is_done(engine: &Engine, task: usize, step: usize, told: &Cell<usize>) -> boo
 }
 
 fn all_cuts(durability: Durability, crash: Crash) {
-    let make = |engine: &Engine| drop(rows(engine, ":create log {task: Int => step: Int}"));
+    let make = |_: &Arc<dyn Store>, engine: &Engine| {
+        drop(rows(engine, ":create log {task: Int => step: Int}"));
+    };
     let work = Work { make, step: is_done, found };
     let done = over_seeds(0..400, (durability, crash), |seed| {
         let at = 20 + 37 * seed % 1500;
@@ -212,7 +220,7 @@ fn a_relation_that_a_power_cut_takes_goes_with_all_that_was_written_to_it_since(
 /// returns whether the other one is there.
 fn cut_between_removal_and_creation(durability: Durability, crash: Crash, at: u64) -> bool {
     let settings = Settings { faults: FaultPlan::none(), ..Settings::default() };
-    let sim = machine_with(at, settings, durability, |engine| {
+    let sim = machine_with(at, settings, durability, |_, engine| {
         rows(engine, ":create r {k: Int}");
         rows(engine, "::describe r 'the first'");
     });

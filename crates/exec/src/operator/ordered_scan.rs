@@ -133,7 +133,7 @@ impl Operator for OrderedScan<'_> {
             PassOn { at, input, relation, reads: &reads, rows, piece_rows, read_rows: 0 };
         let goes_on = scan.first_rows(order, path, pipeline, context, out)?;
         let read_rows = scan.read_rows;
-        if goes_on && read_rows > ROWS_FREE {
+        if read_rows > ROWS_FREE {
             pipeline.rows_in_trie(at, input, read_rows, context)?;
         }
         Ok(goes_on)

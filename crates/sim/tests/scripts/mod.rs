@@ -24,22 +24,25 @@ pub(crate) struct Interruption {
     pub(crate) at: u64,
 }
 
+/// Runs the step of this number of a task, and sets the cell to it once it is acknowledged. False
+/// after an error of the machine.
+pub(crate) type Step = fn(&Arc<dyn Store>, &Engine, usize, usize, &Cell<usize>) -> bool;
+
 /// The scripts of the tasks, and the checks of their results.
 #[derive(Clone, Copy)]
 pub(crate) struct Work {
     /// Fills the new database.
-    pub(crate) make: fn(&Engine),
-    /// Runs the step of this number of a task, and sets the cell to it once it is acknowledged.
-    /// False after an error of the machine.
-    pub(crate) step: fn(&Engine, usize, usize, &Cell<usize>) -> bool,
+    pub(crate) make: fn(&Arc<dyn Store>, &Engine),
+    /// The steps of a task.
+    pub(crate) step: Step,
     /// Checks the database; returns the last step of each task.
     pub(crate) found: fn(&Arc<dyn Store>, &Engine) -> Vec<usize>,
 }
 
-/// The engine that the tasks use, once the opening has ended.
+/// The database that the tasks use, once the opening has ended.
 #[derive(Default)]
-struct Opened {
-    engine: Option<Rc<Engine>>,
+struct Opening {
+    database: Option<Rc<(Arc<dyn Store>, Engine)>>,
     is_over: bool,
 }
 
@@ -66,13 +69,13 @@ pub(crate) fn machine_with(
     seed: u64,
     settings: Settings,
     durability: Durability,
-    make: impl FnOnce(&Engine) + 'static,
+    make: impl FnOnce(&Arc<dyn Store>, &Engine) + 'static,
 ) -> Sim {
     let sim = Sim::new(seed, settings);
     let env = sim.env();
     sim.spawn("make", move || {
         let (store, engine) = open(&env, durability).unwrap();
-        make(&engine);
+        make(&store, &engine);
         store.flush().unwrap();
         drop(engine);
         store.close().unwrap();
@@ -97,14 +100,14 @@ pub(crate) fn interrupted(of: Interruption, work: Work, random: &mut Random) -> 
     let acknowledged: Rc<Vec<Cell<usize>>> = Rc::new(vec![Cell::new(0); TASKS]);
     let env = sim.env();
     sim.crash_at_operation(sim.operations() + at, crash);
-    let opened: Rc<RefCell<Opened>> = Rc::default();
+    let opened: Rc<RefCell<Opening>> = Rc::default();
     let signal = sim.env().signal();
     {
         let (opened, signal) = (Rc::clone(&opened), Arc::clone(&signal));
         sim.spawn("open", move || {
-            // If the opening was interrupted, the tasks have no engine.
-            let engine = open(&env, durability).ok().map(|(_, engine)| Rc::new(engine));
-            *opened.borrow_mut() = Opened { engine, is_over: true };
+            // If the opening was interrupted, the tasks have no database.
+            let database = open(&env, durability).ok().map(Rc::new);
+            *opened.borrow_mut() = Opening { database, is_over: true };
             signal.notify();
         });
     }
@@ -113,8 +116,9 @@ pub(crate) fn interrupted(of: Interruption, work: Work, random: &mut Random) -> 
         let signal = Arc::clone(&signal);
         sim.spawn("task", move || {
             signal.wait_until(&mut || opened.borrow().is_over);
-            let Some(engine) = opened.borrow().engine.clone() else { return };
-            let goes_on = |step: &usize| (work.step)(&engine, task, *step, &told[task]);
+            let Some(database) = opened.borrow().database.clone() else { return };
+            let (store, engine) = &*database;
+            let goes_on = |step: &usize| (work.step)(store, engine, task, *step, &told[task]);
             (1..).take_while(goes_on).for_each(drop);
         });
     }
