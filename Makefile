@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables bench-analytics hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes isolation engines kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables bench-analytics hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes sim-graphs isolation engines kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -184,6 +184,10 @@ sim: ## crashes and faults on a simulated machine, checked against a model; SEED
 sim-indexes: ## rows and indexes of each kind after COUNT crashes of each sort; COUNT, SEED
 	QUIPU_SIM_SEED=$(SEED) QUIPU_SIM_CRASHES=$(COUNT) \
 	  cargo test --locked -p quipu-sim --test search_indexes -- --nocapture
+
+sim-graphs: ## graphs with properties after COUNT crashes of each sort; COUNT, SEED
+	QUIPU_SIM_SEED=$(SEED) QUIPU_SIM_CRASHES=$(COUNT) \
+	  cargo test --locked -p quipu-sim --test property_graphs -- --nocapture
 
 kill: ## kill -9 writing processes COUNT times and verify the database; COUNT, SEED, WORK="graphs blobs counters rows"
 	cargo build --locked --release -p quipu-kill

@@ -25,6 +25,9 @@ use views::graph::{Graph, Weight};
 /// Vertices of each task; its edges begin at them.
 const VERTICES: usize = 4;
 
+/// Each task flushes after this many steps.
+const FLUSHED: usize = 8;
+
 /// Vertices at which edges of all tasks end, from this one on.
 const SHARED: usize = 100;
 
@@ -220,7 +223,8 @@ fn step(
         match engine.run(&script, &Parameters::new()) {
             Ok(_) => {
                 told.set(step);
-                return is_passing_done(store, task);
+                let is_flushed = !step.is_multiple_of(FLUSHED) || store.flush().is_ok();
+                return is_flushed && is_passing_done(store, task);
             }
             Err(session::Error::Store(error)) if error.kind() == ErrorKind::Conflict => {}
             Err(session::Error::Store(error)) => {
@@ -276,8 +280,8 @@ fn all_cuts(crash: Crash) {
     for durability in [Durability::Sync, Durability::Os, Durability::None] {
         let done = over_seeds(first..first + count, (durability, crash), |seed| {
             let mut random = Random::new(seed);
-            // Without a log, a step takes few operations.
-            let operations = if durability == Durability::None { 150 } else { 2000 };
+            // Without a log, only flushes take operations.
+            let operations = if durability == Durability::None { 300 } else { 2000 };
             let at = 20 + random.index(operations) as u64;
             let of = Interruption { seed, durability, crash, at };
             interrupted(of, Work { make, step, found }, &mut random)
