@@ -2,7 +2,8 @@
 
     python bench/networkx/large.py --engine quipu [--nodes 1000000] [--edges 16000000] [--folder DIR]
 
-Engines: ``quipu`` (a stored graph, opened anew), ``networkx``, ``igraph`` and ``parallel`` (NetworkX with nx-parallel).
+Engines: ``quipu`` (a stored graph, opened anew), ``columns`` (the same over a graph of ``db.graph`` that was loaded by
+columns), ``networkx``, ``igraph`` and ``parallel`` (NetworkX with nx-parallel).
 The graph is undirected, simple, from a seed, with an attribute ``kind`` of its vertices. A line is an operation, wall
 and processor seconds, and the peak of resident memory since the process began (`VmHWM`).
 """
@@ -88,7 +89,19 @@ def quipu_main(options: argparse.Namespace) -> None:
                     G.add_edges_from(zip(u[i : i + 500_000].tolist(), v[i : i + 500_000].tolist(), strict=True))
                     G.flush()
 
-        measured("adding all vertices and edges, flushed", load)
+        def load_columns() -> None:
+            with quipu.open(path) as db:
+                nodes = np.arange(options.nodes)
+                graph: Any = db.graph("g", directed=False, nodes={"kind": "int?"})
+                for i in range(0, options.edges, 2_000_000):
+                    graph.upsert_many(u[i : i + 2_000_000], v[i : i + 2_000_000])
+                graph.upsert_nodes({"vertex": nodes, "kind": nodes % KINDS})
+
+        name = "adding all vertices and edges"
+        if options.engine == "columns":
+            measured(f"{name} by columns", load_columns)
+        else:
+            measured(f"{name}, flushed", load)
         G: Any = measured("reopening", lambda: quipu.nx.Graph(db=path, name="g"))
         of_networkx(nx, G, options)
         edges = more(options)
@@ -150,7 +163,7 @@ def igraph_main(options: argparse.Namespace) -> None:
 def main() -> None:
     """Measure one engine, and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", choices=["quipu", "networkx", "igraph", "parallel"], default="quipu")
+    parser.add_argument("--engine", choices=["quipu", "columns", "networkx", "igraph", "parallel"], default="quipu")
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--edges", type=int, default=16_000_000)
     parser.add_argument("--folder", help="where the database is made")
@@ -158,7 +171,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{options.engine}: {options.nodes:,} vertices, {options.edges:,} edges\n")
     print("| operation | wall s | processor s | peak MB |\n| --- | --- | --- | --- |", flush=True)
-    engines = {"quipu": quipu_main, "igraph": igraph_main}
+    engines = {"quipu": quipu_main, "columns": quipu_main, "igraph": igraph_main}
     engines.get(options.engine, networkx_main)(options)
 
 

@@ -203,6 +203,28 @@ def test_an_undirected_graph_shows_each_edge_at_both_ends(vertex: Any, memory: A
     assert g.number_of_edges() == 2
 
 
+@pytest.mark.parametrize("vertex", ["u64", "str"])
+@pytest.mark.parametrize(
+    ("kind", "directed"), [(quipu.nx.Graph, True), (quipu.nx.Graph, False), (quipu.nx.DiGraph, True)]
+)
+def test_many_edges_are_added_as_networkx_adds_them(vertex: Any, kind: Any, directed: bool):
+    db = quipu.open()
+    names = [f"v{i:02}" if vertex == "str" else i for i in range(30)]
+    db.graph("g", vertex=vertex, weight="float64", directed=directed).upsert_many(names[:20], names[1:21], [1.0] * 20)
+    G: Any = kind(db=db, name="g", memory=0)
+    plain = getattr(nx, kind.__name__)(G)
+    # Edges that are stored, in both directions, and new ones, twice each; with new vertices.
+    pairs = [(3, 4), (5, 4), (2, 9), (9, 2), (2, 9), (7, 7), (8, 25), (25, 26), (26, 8), (0, 29)]
+    for graph in (G, plain):
+        graph.remove_edge(names[6], names[7])
+        graph.add_edges_from([(names[i], names[j], {"weight": 2.0}) for i, j in [*pairs, (6, 7)]])
+        graph.add_edges_from([(names[3], names[4]), (names[10], names[11])])  # they keep their weights
+    assert nx.utils.graphs_equal(nx.Graph(G) if kind is quipu.nx.Graph else nx.DiGraph(G), plain)
+    G.flush()
+    again = kind(db=db, name="g")
+    assert nx.utils.graphs_equal(nx.Graph(again) if kind is quipu.nx.Graph else nx.DiGraph(again), plain)
+
+
 @pytest.mark.parametrize("memory", [None, 0])
 def test_directions_that_differ_are_not_one_edge(memory: Any):
     db = quipu.open()

@@ -14,7 +14,6 @@ from typing import Any
 from ._cache import Cache, Pair, Side
 from ._encoding import UnsupportedError, key_of
 from ._maps import FreeAttributes
-from ._store import Store
 
 #: Number of vertices or edges that are looked up together.
 CHUNK = 50_000
@@ -25,7 +24,7 @@ _UNKNOWN: Any = object()
 def cache_of_pages(G: Any) -> Cache | None:
     """Return the cache of a graph to which much is added in chunks; ``None`` if NetworkX's own methods do as well."""
     stored = G._stored
-    if stored is None or type(stored.store) is not Store or not stored.cache.shows(G) or stored.cache.complete():
+    if stored is None or not stored.cache.shows(G) or stored.cache.complete():
         return None
     return stored.cache
 

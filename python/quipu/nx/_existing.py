@@ -123,6 +123,20 @@ class ExistingStore(Store):
         at = int(np.searchsorted(self._vertices, self._vertices.dtype.type(n)))
         return at if at < len(self._vertices) and self._vertices[at] == n else None
 
+    def ids_of(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the ids of those of the vertices that are there."""
+        found = ((key, self.id_of(key)) for key in keys)
+        return {key: id for key, id in found if id is not None}
+
+    def stored_edges(self, side: str, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return those of the edges, by source and target, that are there."""
+        is_there = self._has_edges(pairs) if pairs else np.zeros(0, bool)
+        return [pairs[i] for i in np.flatnonzero(is_there).tolist()]
+
+    def _has_edges(self, pairs: Sequence[tuple[int, int]]) -> Any:
+        us, vs = ([self._value(id) for id in ids] for ids in zip(*pairs, strict=True))
+        return self._graph.has_edge_many(us, vs)
+
     def node(self, id: int) -> tuple[bytes, bytes]:
         """Return a vertex and its attributes."""
         n = self._value(id)

@@ -39,6 +39,10 @@ class UndirectedStore(ExistingStore):
                     self._refuse(*pair)
         return [found[pair] for pair in sorted(found)]
 
+    def _has_edges(self, pairs: Sequence[tuple[int, int]]) -> Any:
+        found = super()._has_edges(pairs)
+        return found | super()._has_edges([(v, u) for u, v in pairs]) if self._graph.is_directed else found
+
     def all_rows(self, side: str) -> tuple[list[int], list[int], list[bytes] | None, list[bytes]]:
         """Return both ends and attributes of all edges, in the order of each vertex's neighbors."""
         src, dst, data = self._all_edges()
