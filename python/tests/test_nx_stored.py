@@ -479,6 +479,17 @@ def test_readers_in_other_processes_see_what_was_flushed(tmp_path: Path):
             assert reader.returncode == 0
 
 
+def test_a_reader_is_told_that_a_graph_is_not_there(tmp_path: Path):
+    quipu.nx.Graph([(1, 2)], db=tmp_path / "db", name="g").close()
+    with quipu.open(tmp_path / "db", read_only=True) as db:
+        with pytest.raises(quipu.InvalidInputError) as caught:
+            quipu.nx.Graph(db=db, name="other")
+        assert len(quipu.nx.Graph(db=db, name="g")) == 2
+    assert str(caught.value).splitlines()[0] == (
+        "there is no graph 'other', and it cannot be created: the database was opened read-only"
+    )
+
+
 def test_a_killed_process_loses_only_what_was_not_flushed(tmp_path: Path):
     code = (
         "import sys, os, signal, quipu.nx\n"

@@ -87,7 +87,13 @@ class Stored:
     def _begin_or_create(self, kind: str) -> None:
         self._begin()
         if not self.store.has_relations():
-            self.store.create()
+            try:
+                self.store.create()
+            except InvalidInputError as error:
+                reason = str(error).splitlines()[0]
+                raise InvalidInputError(
+                    f"there is no graph {self.name!r}, and it cannot be created: {reason}"
+                ) from error
             # Two commits: a row in the commit that creates its relation costs 40 to 100 ms.
             self._commit()
             self._begin()
