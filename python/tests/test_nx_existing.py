@@ -215,6 +215,7 @@ def test_many_edges_are_added_as_networkx_adds_them(vertex: Any, kind: Any, dire
     plain = getattr(nx, kind.__name__)(G)
     # Edges that are stored, in both directions, and new ones, twice each; with new vertices.
     pairs = [(3, 4), (5, 4), (2, 9), (9, 2), (2, 9), (7, 7), (8, 25), (25, 26), (26, 8), (0, 29)]
+    assert G.number_of_edges() == plain.number_of_edges() == 20
     for graph in (G, plain):
         graph.remove_edge(names[6], names[7])
         graph.add_edges_from([(names[i], names[j], {"weight": 2.0}) for i, j in [*pairs, (6, 7)]])

@@ -412,6 +412,30 @@ def test_adding_edges_to_a_graph_larger_than_its_memory_reads_no_rows(kind: Any,
     assert everything(kind(db=db, name="g")) == everything(plain)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loops", [[], [(3, 3), (3, 3)]])
+def test_the_number_of_edges_of_a_graph_larger_than_its_memory_is_counted_by_the_store(
+    kind: Any, loops: Any, monkeypatch: pytest.MonkeyPatch
+):
+    db = quipu.open()
+    plain: Any = getattr(nx, kind.__name__)([(1, 2), (2, 1), (1, 2), (2, 3), *loops])
+    kind(plain, db=db, name="g").flush()
+    G = kind(db=db, name="g", memory=0)
+    assert not G._stored.cache.complete()
+    calls: list[str] = []
+    for name in ("rows", "nodes"):
+        monkeypatch.setattr(G._stored.store, name, counted(getattr(G._stored.store, name), name, calls))
+    assert G.number_of_edges() == G.size() == plain.number_of_edges()
+    assert nx.density(G) == nx.density(plain)
+    assert calls == []
+    for graph in (G, plain):
+        graph.add_edge(3, 4, w=2.0)
+        graph.remove_edge(1, 2)
+    assert G.number_of_edges() == plain.number_of_edges()
+    assert G.number_of_edges(1, 2) == plain.number_of_edges(1, 2)
+    assert G.size("w") == plain.size("w")
+
+
 def test_the_edges_before_a_wrong_one_are_added():
     db = quipu.open()
     quipu.nx.Graph([(1, 2)], db=db, name="g").flush()

@@ -111,6 +111,10 @@ class ExistingStore(Store):
         """Return the number of edges or vertices."""
         return len(self._vertices) if part == "nodes" else self._graph.number_of_edges()
 
+    def edge_count(self) -> int | None:
+        """Return the number of edges."""
+        return self._graph.number_of_edges()
+
     def id_of(self, key: bytes) -> int | None:
         """Return the id of a vertex; ``None`` if there is no such vertex."""
         n = decode(key)

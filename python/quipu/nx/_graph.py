@@ -101,6 +101,14 @@ class _Quipu:
                 _private.clear_cache(self)
         return None
 
+    def size(self: Any, weight: Any = None) -> Any:
+        stored = self._stored
+        if weight is None and stored is not None and stored.cache.shows(self) and not stored.cache.complete():
+            found = None if stored.cache.has_new_edges() else stored.store.edge_count()
+            if found is not None:
+                return found
+        return super().size(weight)
+
     def flush(self: Any) -> bool:
         """Commit the changes since the last flush; return whether there were any.
 

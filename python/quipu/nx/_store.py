@@ -141,6 +141,15 @@ class Store:
         key = "id" if part == "nodes" else "src"
         return self._run(f"?[count({key})] := *{self._ref(part)}{{{key}}}")[0][0]
 
+    def edge_count(self) -> int | None:
+        """Return the number of edges; ``None`` if the store would have to read them."""
+        rows = self.count("edges")
+        if len(self.sides) > 1:
+            return rows
+        # The other edges are there from both ends.
+        loops = self._run(f"?[count(src)] := *{self._ref('edges')}{{src, dst}}, src == dst")[0][0]
+        return (rows + loops) // 2
+
     def id_of(self, key: bytes) -> int | None:
         """Return the id of a vertex; ``None`` if there is no such vertex."""
         rows = self._run(f"?[id] := *{self._ref('ids')}{{node: $key, id}}", {"key": key})

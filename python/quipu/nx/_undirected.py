@@ -26,6 +26,10 @@ class UndirectedStore(ExistingStore):
         """Return the number of vertices, or of edges at both their ends."""
         return super().count(part) * (1 if part == "nodes" else 2)
 
+    def edge_count(self) -> int | None:
+        """Return the number of edges; ``None`` if some may be stored in both directions."""
+        return None if self._graph.is_directed else self._graph.number_of_edges()
+
     def rows(self, side: str, first: int, last: int) -> list[tuple[Any, ...]]:
         """Return the neighbors of the vertices with ids from ``first`` to ``last``, ascending."""
         if not self._graph.is_directed:
