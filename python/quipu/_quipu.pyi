@@ -2483,6 +2483,28 @@ class Graph:
         params: Mapping[str, Any] | None,
     ) -> Projection: ...
     # --- algorithms of Graph, written by tools/algorithms.py
+    def all_pairs_shortest_path_length(
+        self,
+        *,
+        cutoff: float | None = None,
+        sources: _Vertex | Iterable[_Vertex] | None = None,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The distance of each two vertices with a path, sources in order.
+
+        Args:
+            cutoff: Vertices that are farther away are left out.
+            sources: Where paths start; without it at all vertices.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
     def all_shortest_paths(
         self,
         source: _Vertex,
@@ -2540,6 +2562,30 @@ class Graph:
         """Vertices without which there are more components. Directions have no effect.
 
         Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def astar_path(
+        self,
+        source: _Vertex,
+        target: _Vertex,
+        *,
+        heuristic: Mapping[Any, float] | AlgorithmResult | None = None,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """A shortest path between two vertices, found with estimates of the rest (A*).
+
+        Args:
+            source: The first vertex.
+            target: The last vertex.
+            heuristic: Estimated distances to the target, never too large; 0 for other vertices.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
             undirected: Whether directions are ignored.
             nodes: The vertices of a subgraph; without it all.
             where: Condition for edges, see :meth:`project`.
@@ -2635,6 +2681,22 @@ class Graph:
             where: Condition for edges, see :meth:`project`.
             params: Values of the condition's parameters.
         """
+    def biconnected_components(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Each edge with its component, which stays connected without any one vertex. Directions have no effect.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
     def bridges(
         self,
         *,
@@ -2722,6 +2784,26 @@ class Graph:
 
         Args:
             variant: ``"ldbc"`` counts the directed edges between all neighbors.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def conductance(
+        self,
+        group: _Vertex | Iterable[_Vertex],
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The weight of edges between some vertices and the others, divided by the smaller sum of degrees. Directions have no effect.
+
+        Args:
+            group: The vertices on one side.
             weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
             undirected: Whether directions are ignored.
             nodes: The vertices of a subgraph; without it all.
@@ -3684,6 +3766,15 @@ class Projection:
             InvalidInputError: As in :meth:`sample`, or a batch has no vertex.
         """
     # --- algorithms of Projection, written by tools/algorithms.py
+    def all_pairs_shortest_path_length(
+        self, *, cutoff: float | None = None, sources: _Vertex | Iterable[_Vertex] | None = None
+    ) -> AlgorithmResult:
+        """The distance of each two vertices with a path, sources in order.
+
+        Args:
+            cutoff: Vertices that are farther away are left out.
+            sources: Where paths start; without it at all vertices.
+        """
     def all_shortest_paths(self, source: _Vertex, target: _Vertex, *, limit: int | None = None) -> AlgorithmResult:
         """All shortest paths between two vertices.
 
@@ -3702,6 +3793,16 @@ class Projection:
         """
     def articulation_points(self) -> AlgorithmResult:
         """Vertices without which there are more components. Directions have no effect."""
+    def astar_path(
+        self, source: _Vertex, target: _Vertex, *, heuristic: Mapping[Any, float] | AlgorithmResult | None = None
+    ) -> AlgorithmResult:
+        """A shortest path between two vertices, found with estimates of the rest (A*).
+
+        Args:
+            source: The first vertex.
+            target: The last vertex.
+            heuristic: Estimated distances to the target, never too large; 0 for other vertices.
+        """
     def average_clustering(self, *, variant: Literal["networkx", "ldbc"] = "networkx") -> float:
         """The mean of the clustering of all vertices.
 
@@ -3746,6 +3847,8 @@ class Projection:
             depth_limit: Vertices that are more edges away are left out.
             variant: ``"ldbc"`` has 2^63 - 1 for vertices that are not reached.
         """
+    def biconnected_components(self) -> AlgorithmResult:
+        """Each edge with its component, which stays connected without any one vertex. Directions have no effect."""
     def bridges(self) -> AlgorithmResult:
         """Edges without which there are more components. Directions have no effect."""
     def cdlp(self, *, max_iter: int = 10) -> AlgorithmResult:
@@ -3768,6 +3871,12 @@ class Projection:
 
         Args:
             variant: ``"ldbc"`` counts the directed edges between all neighbors.
+        """
+    def conductance(self, group: _Vertex | Iterable[_Vertex]) -> AlgorithmResult:
+        """The weight of edges between some vertices and the others, divided by the smaller sum of degrees. Directions have no effect.
+
+        Args:
+            group: The vertices on one side.
         """
     def connected_components(self) -> AlgorithmResult:
         """The weakly connected component of each vertex, numbered by their smallest vertices."""

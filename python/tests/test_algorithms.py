@@ -386,6 +386,62 @@ def test_the_most_similar_are_those_of_networkx(
         assert best.get(u, []) == pytest.approx(wanted)
 
 
+def test_all_pairs_have_the_distances_of_networkx(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    some = list(graph)[:2]
+    for weight, cutoff, wanted in (
+        (None, None, dict(nx.all_pairs_shortest_path_length(graph))),
+        ("weight", None, dict(nx.all_pairs_dijkstra_path_length(graph))),
+        (None, 2, dict(nx.all_pairs_shortest_path_length(graph, 2))),
+        ("weight", 2.5, dict(nx.all_pairs_dijkstra_path_length(graph, 2.5))),
+    ):
+        for sources in (None, some):
+            found = g.all_pairs_shortest_path_length(weight=weight, cutoff=cutoff, sources=sources)
+            rows = zip(*(found[name].tolist() for name in ("source", "target", "distance")), strict=True)
+            of = graph if sources is None else sources
+            assert {(u, v): d for u, v, d in rows} == {(u, v): d for u in of for v, d in wanted[u].items()}
+
+
+def test_a_star_finds_a_shortest_path(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    source, *rest = [*graph, *graph]
+    for target in rest[:6]:
+        # A half of the true distance is never too much.
+        true = nx.shortest_path_length(graph, target=target, weight="weight")
+        if source not in true:
+            with pytest.raises(quipu.InvalidInputError) as refused:
+                g.astar_path(source, target)
+            assert refused.value.reason == "no_path"
+            continue
+        for heuristic in (None, {v: d / 2 for v, d in true.items()}, true):
+            [path] = g.astar_path(source, target, heuristic=heuristic, weight="weight").paths()
+            assert (path[0], path[-1]) == (source, target)
+            assert nx.path_weight(graph, path, "weight") == pytest.approx(true[source])
+
+
+def test_biconnected_components_are_those_of_networkx(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    found = g.biconnected_components()
+    components: dict[int, set[frozenset[Any]]] = {}
+    for u, v, number in zip(*(found[name].tolist() for name in ("source", "target", "component")), strict=True):
+        components.setdefault(number, set()).add(frozenset((u, v)))
+    wanted = [{frozenset(edge) for edge in edges} for edges in nx.biconnected_component_edges(simple(graph))]
+    assert sorted(map(len, components.values())) == sorted(map(len, wanted))
+    assert all(component in wanted for component in components.values())
+
+
+def test_conductance_is_that_of_networkx(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    undirected = nx.Graph(graph)
+    p = g.project(undirected=True)
+    for count in range(1, len(graph)):
+        nodes = list(graph)[:count]
+        degrees = [undirected.degree(v) for v in undirected]
+        if not sum(degrees[:count]) or not sum(degrees[count:]):
+            continue
+        assert p.conductance(nodes) == pytest.approx(nx.conductance(undirected, nodes))
+
+
 def test_random_walks_follow_edges(pair: tuple[Any, quipu.Graph]) -> None:
     graph, g = pair
     for p, q in ((1.0, 1.0), (0.25, 4.0)):

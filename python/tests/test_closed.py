@@ -171,6 +171,7 @@ ARGUMENTS["Relation"]["get_many"] = ARGUMENTS["Relation"]["rm"] = ARGUMENTS["Rel
 BY_PARAMETER: dict[str, Any] = {
     "algorithm": "pagerank",
     "communities": [[1], [2]],
+    "group": [1],
     "data": ROWS,
     "keys": [1],
     "nodes": None,

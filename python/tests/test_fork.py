@@ -134,6 +134,7 @@ ARGUMENTS: dict[str, Any] = {
     "fields": {"a": "int64"},
     "function": print,
     "graph": nx.path_graph(2),
+    "group": [1],
     "id": 1,
     "init": print,
     "key": 1,

@@ -93,6 +93,66 @@ pub(crate) fn all_shortest_paths(call: &Call<'_>) -> Result<Found> {
     Ok(Found::Paths { paths, lengths })
 }
 
+pub(crate) fn astar_path(call: &Call<'_>) -> Result<Found> {
+    let (source, target) = (call.given.vertex("source")?, call.given.vertex("target")?);
+    let rest = call.given.vertex_values("heuristic")?.unwrap_or_default();
+    let mut estimate = |v: u32, _: u32| Ok(rest.get(v as usize).copied().unwrap_or_default());
+    let (mut paths, mut lengths) = (Vec::new(), Vec::new());
+    let found = algo::astar::a_star(
+        call.graph(),
+        &[source],
+        &[target],
+        &mut estimate,
+        call.run,
+        &mut |path| {
+            if path.cost.is_finite() {
+                paths.push(path.vertices.to_vec());
+                lengths.push(path.cost);
+            }
+            Ok(())
+        },
+    );
+    call.check(found)?;
+    if paths.is_empty() {
+        return Err(missing(call, source, target)?);
+    }
+    Ok(Found::Paths { paths, lengths })
+}
+
+pub(crate) fn all_pairs(call: &Call<'_>) -> Result<Found> {
+    let starts = call.given.vertices("sources")?;
+    let starts = starts.unwrap_or_else(|| (0..call.vertices()).collect());
+    let distance_max = call.given.maybe_float("cutoff")?.unwrap_or(f64::MAX);
+    let (mut sources, mut targets, mut distances) = (Vec::new(), Vec::new(), Vec::new());
+    let mut too_large = None;
+    let found = algo::all_distances::all_distances(
+        call.graph(),
+        &starts,
+        call.run,
+        call.run,
+        &mut |source, row| {
+            for (target, &distance) in (0..).zip(row) {
+                if distance <= distance_max {
+                    sources.push(source);
+                    targets.push(target);
+                    distances.push(distance);
+                }
+            }
+            let bytes = 8 * (sources.capacity() + distances.capacity()) as u64;
+            if algo::Limits::may_hold(call.run, bytes) {
+                return Ok(());
+            }
+            too_large = Some(bytes);
+            Err(algo::Stopped)
+        },
+    );
+    if let Some(bytes) = too_large {
+        return call.check(Err(algo::Error::TooLarge { bytes }));
+    }
+    call.check(found)?;
+    Ok(Found::Edges { sources, targets, values: Some(("distance", Numbers::Float(distances))) })
+}
+
 pub(crate) fn k_shortest_paths(call: &Call<'_>) -> Result<Found> {
     let (source, target) = (call.given.vertex("source")?, call.given.vertex("target")?);
     let k = call.given.int("k")? as usize;

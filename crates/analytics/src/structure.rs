@@ -126,6 +126,16 @@ pub(crate) fn modularity(call: &Call<'_>) -> Result<Found> {
     Ok(Found::Scalar(Value::Float(call.check(found)?)))
 }
 
+pub(crate) fn conductance(call: &Call<'_>) -> Result<Found> {
+    let mut labels = vec![0; call.vertices() as usize];
+    for vertex in call.given.vertices("group")?.unwrap_or_default() {
+        labels[vertex as usize] = 1;
+    }
+    let found = algo::partition::conductance(&*call.undirected()?, &labels, call.run);
+    let conductance = call.check(found)?.get(1).copied().unwrap_or_default();
+    Ok(Found::Scalar(Value::Float(conductance)))
+}
+
 pub(crate) fn minimum_spanning_forest(call: &Call<'_>) -> Result<Found> {
     let edges = algo::spanning_forest::minimum_spanning_forest(call.graph(), call.run);
     let edges = call.check(edges)?;
@@ -141,6 +151,26 @@ pub(crate) fn bridges(call: &Call<'_>) -> Result<Found> {
     let found = call.check(algo::biconnected::biconnected(&*call.undirected()?, call.run))?;
     let (sources, targets) = found.bridges.into_iter().unzip();
     Ok(Found::Edges { sources, targets, values: None })
+}
+
+pub(crate) fn biconnected_components(call: &Call<'_>) -> Result<Found> {
+    let both = call.undirected()?;
+    let found = call.check(algo::biconnected::biconnected(&both, call.run))?;
+    let (mut sources, mut targets, mut components) = (Vec::new(), Vec::new(), Vec::new());
+    for v in 0..both.vertices() {
+        call.run.check()?;
+        for &to in both.neighbors(v) {
+            let Some(component) = found.component_of_edge(v, to) else { continue };
+            let is_parallel = sources.last() == Some(&v) && targets.last() == Some(&to);
+            if v < to && !is_parallel {
+                sources.push(v);
+                targets.push(to);
+                components.push(component);
+            }
+        }
+    }
+    let values = Some(("component", Numbers::Small(components)));
+    Ok(Found::Edges { sources, targets, values })
 }
 
 pub(crate) fn articulation_points(call: &Call<'_>) -> Result<Found> {

@@ -82,6 +82,14 @@ const fn parameter(
 #[rustfmt::skip] // a line for each parameter
 pub const ALGORITHMS: &[Algorithm] = &[
     Algorithm {
+        name: "all_pairs_shortest_path_length", weights: WeightUse::IfAsked, run: searches::all_pairs,
+        about: "The distance of each two vertices with a path, sources in order.",
+        parameters: &[
+            parameter("cutoff", ParameterType::Float, None, "Vertices that are farther away are left out."),
+            parameter("sources", ParameterType::Vertices, None, "Where paths start; without it at all vertices."),
+        ],
+    },
+    Algorithm {
         name: "all_shortest_paths", weights: WeightUse::IfAsked, run: searches::all_shortest_paths,
         about: "All shortest paths between two vertices.",
         parameters: &[
@@ -103,6 +111,15 @@ pub const ALGORITHMS: &[Algorithm] = &[
         name: "articulation_points", weights: WeightUse::None, run: structure::articulation_points,
         about: "Vertices without which there are more components. Directions have no effect.",
         parameters: &[],
+    },
+    Algorithm {
+        name: "astar_path", weights: WeightUse::IfAsked, run: searches::astar_path,
+        about: "A shortest path between two vertices, found with estimates of the rest (A*).",
+        parameters: &[
+            parameter("source", ParameterType::Vertex, Required, "The first vertex."),
+            parameter("target", ParameterType::Vertex, Required, "The last vertex."),
+            parameter("heuristic", ParameterType::VertexValues, None, "Estimated distances to the target, never too large; 0 for other vertices."),
+        ],
     },
     Algorithm {
         name: "average_clustering", weights: WeightUse::IfAsked, run: structure::average_clustering,
@@ -139,6 +156,11 @@ pub const ALGORITHMS: &[Algorithm] = &[
         ],
     },
     Algorithm {
+        name: "biconnected_components", weights: WeightUse::None, run: structure::biconnected_components,
+        about: "Each edge with its component, which stays connected without any one vertex. Directions have no effect.",
+        parameters: &[],
+    },
+    Algorithm {
         name: "bridges", weights: WeightUse::None, run: structure::bridges,
         about: "Edges without which there are more components. Directions have no effect.",
         parameters: &[],
@@ -167,6 +189,13 @@ pub const ALGORITHMS: &[Algorithm] = &[
         about: "The share of pairs of neighbors that are neighbors; with weights their geometric mean.",
         parameters: &[
             parameter("variant", ParameterType::Choice(&["networkx", "ldbc"]), Choice("networkx"), "`\"ldbc\"` counts the directed edges between all neighbors."),
+        ],
+    },
+    Algorithm {
+        name: "conductance", weights: WeightUse::IfThere, run: structure::conductance,
+        about: "The weight of edges between some vertices and the others, divided by the smaller sum of degrees. Directions have no effect.",
+        parameters: &[
+            parameter("group", ParameterType::Vertices, Required, "The vertices on one side."),
         ],
     },
     Algorithm {
