@@ -2800,7 +2800,7 @@ class Graph:
         where: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> AlgorithmResult:
-        """The weight of edges between some vertices and the others, divided by the smaller sum of degrees. Directions have no effect.
+        """The weight of edges that leave some vertices, by the smaller sum of degrees. Directions have no effect.
 
         Args:
             group: The vertices on one side.
@@ -3171,8 +3171,8 @@ class Graph:
     def louvain(
         self,
         *,
-        max_iter: int = 10,
-        threshold: float = 0.0001,
+        max_iter: int = 100,
+        threshold: float = 1e-07,
         weight: str | None = "auto",
         undirected: bool = False,
         nodes: Iterable[_Vertex] | None = None,
@@ -3873,7 +3873,7 @@ class Projection:
             variant: ``"ldbc"`` counts the directed edges between all neighbors.
         """
     def conductance(self, group: _Vertex | Iterable[_Vertex]) -> AlgorithmResult:
-        """The weight of edges between some vertices and the others, divided by the smaller sum of degrees. Directions have no effect.
+        """The weight of edges that leave some vertices, by the smaller sum of degrees. Directions have no effect.
 
         Args:
             group: The vertices on one side.
@@ -3990,7 +3990,7 @@ class Projection:
             seed: Seed of random choices; without it the best choices are taken.
             max_level: Maximum number of levels.
         """
-    def louvain(self, *, max_iter: int = 10, threshold: float = 0.0001) -> AlgorithmResult:
+    def louvain(self, *, max_iter: int = 100, threshold: float = 1e-07) -> AlgorithmResult:
         """Communities of large modularity.
 
         Args:

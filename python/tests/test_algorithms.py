@@ -230,6 +230,24 @@ def test_communities_and_their_modularity(pair: tuple[Any, quipu.Graph]) -> None
             assert p.modularity(groups) == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_louvain_is_about_as_good_as_that_of_networkx(seed: int) -> None:
+    """Developers and repositories of twenty fields; a few repositories have most of the edges."""
+    rng = random.Random(seed)
+    graph = nx.Graph()
+    for developer in range(2000):
+        field = rng.randrange(20)
+        for _ in range(4):
+            own = field * 40 + int(40 * rng.random() ** 3)
+            any_field = int(800 * rng.random() ** 3)
+            graph.add_edge(developer, 2000 + (own if rng.random() < 0.8 else any_field))
+    g = quipu.open().graph("g", directed=False)
+    g.import_arrow(list(graph.edges))
+    p = g.project()
+    wanted = nx.community.modularity(graph, nx.community.louvain_communities(graph, seed=seed))
+    assert p.modularity(p.louvain()) > wanted - 0.01
+
+
 def test_spanning_trees_and_flows_are_those_of_networkx(pair: tuple[Any, quipu.Graph]) -> None:
     graph, g = pair
     p = g.project(weight="weight", undirected=True, parallel="min")

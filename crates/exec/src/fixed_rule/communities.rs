@@ -17,6 +17,7 @@ pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let options = algo::louvain::Options {
         max_iter: rounds(call.positive("max_iter")?, 10),
         delta: call.size("delta", 1e-4)?,
+        visits: algo::louvain::Visits::InScanOrder,
     };
     let depth = call.count("keep_depth")?;
     let depth = depth.map_or(usize::MAX, |depth| usize::try_from(depth).unwrap_or(usize::MAX));
