@@ -93,8 +93,8 @@ def quipu_main(options: argparse.Namespace) -> None:
             with quipu.open(path) as db:
                 nodes = np.arange(options.nodes)
                 graph: Any = db.graph("g", directed=False, nodes={"kind": "int?"})
-                for i in range(0, options.edges, 2_000_000):
-                    graph.upsert_many(u[i : i + 2_000_000], v[i : i + 2_000_000])
+                for i in range(0, options.edges, 1_000_000):
+                    graph.upsert_many(u[i : i + 1_000_000], v[i : i + 1_000_000])
                 graph.upsert_nodes({"vertex": nodes, "kind": nodes % KINDS})
 
         name = "adding all vertices and edges"

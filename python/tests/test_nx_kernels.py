@@ -5,12 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import networkx
+import numpy as np
 import pytest
 import quipu
 import quipu.nx
-from quipu.nx import _native
+from quipu.nx import _native, _projecting
 from quipu.nx._kernels import KERNELS
 from quipu.nx._native import Refused
+from quipu.nx._rows import Rows
 from quipu_networkx import networkx_version
 
 from nx_shapes import KINDS, difference, graphs, outcome
@@ -385,3 +387,28 @@ def test_small_graphs_are_not_converted(monkeypatch: pytest.MonkeyPatch):
     assert quipu.nx.backend.should_run("pagerank", (nx.path_graph(50),), {}) is True
     with quipu.nx.enable():
         assert nx.pagerank(nx.path_graph(50)) == pytest.approx(nx.pagerank(nx.path_graph(50), backend="networkx"))
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_projection_gets_memory_for_its_edges(is_weighted: bool, directed: bool, monkeypatch: pytest.MonkeyPatch):
+    # A database of this limit refuses the projections.
+    monkeypatch.setattr(_projecting, "LIMIT_BYTES_MIN", 64_000_000)
+    count, each = 60_000, 20
+    ring = np.arange(count, dtype="int32")
+    # Each vertex has edges to the next ones, and an undirected one to those before it.
+    steps = [*range(1, each + 1), *([] if directed else range(-each, 0))]
+    targets = np.sort((ring[:, None] + np.asarray(steps, "int32")) % count).ravel()
+    rows = Rows(list(range(count)), np.arange(count + 1) * len(steps), targets, None, directed=directed)
+    weights = np.ones(len(targets)) if is_weighted else None
+    projection = _projecting.projection_of(rows, weights)
+    assert len(projection.targets) == len(targets)
+
+
+def test_networkx_answers_where_a_kernel_has_not_the_memory(monkeypatch: pytest.MonkeyPatch):
+    def refused(*_: Any, **__: Any) -> Any:
+        raise quipu.LimitError("too much")
+
+    G = quipu.nx.Graph(nx.path_graph(2000))
+    monkeypatch.setattr(_projecting, "_made", refused)
+    assert nx.core_number(G) == dict.fromkeys(range(2000), 1)

@@ -162,7 +162,7 @@ class Kernel:
         try:
             return self.compute(call)
         except quipu.Error as error:
-            if error.reason == "no_convergence":
+            if getattr(error, "reason", None) == "no_convergence":
                 raise nx.PowerIterationFailedConvergence(call["max_iter"]) from error
             if self.is_alone:
                 raise

@@ -13,6 +13,9 @@ import quipu
 
 from ._rows import Floats, Rows
 
+#: Memory limit of a database of small projections: the default of databases.
+LIMIT_BYTES_MIN = 1_000_000_000
+
 
 def projection_of(rows: Rows, weights: Floats | None, *, loops: bool = True) -> Any:
     """Return the projection of a graph without parallel edges.
@@ -33,6 +36,16 @@ def projection_of(rows: Rows, weights: Floats | None, *, loops: bool = True) -> 
     return found[1]
 
 
+def _limit_bytes(edges: int, vertices: int, is_weighted: bool) -> int:
+    """Memory limit of a database whose projections may take what this graph needs.
+
+    Making an undirected projection takes five times the edges in one direction, and 16 bytes an edge. Projections may
+    hold a fifth to a third of the limit.
+    """
+    one_direction = edges * (12 if is_weighted else 4) + vertices * 16
+    return max(LIMIT_BYTES_MIN, 6 * (5 * one_direction + 16 * edges))
+
+
 def _made(rows: Rows, weights: Floats | None, *, loops: bool) -> Any:
     chosen = rows.once if loops else rows.once & ~rows.loops
     us, vs = rows.sources[chosen].astype("uint64"), rows.targets[chosen].astype("uint64")
@@ -46,7 +59,9 @@ def _made(rows: Rows, weights: Floats | None, *, loops: bool) -> Any:
         us, vs = np.r_[us, np.full(len(alone), count, "uint64")], np.r_[vs, alone]
         ws = None if ws is None else np.r_[ws, np.ones(len(alone))]
     # The projection keeps its database, which must be open while kernels run.
-    graph = quipu.open().graph("g", weight=None if ws is None else "float64")
+    graph = quipu.open(memory_limit=_limit_bytes(len(us), count, ws is not None)).graph(
+        "g", weight=None if ws is None else "float64"
+    )
     graph.import_arrays(us, vs, ws)
     made = graph.project(weight=None if ws is None else "weight", undirected=not rows.directed)
     if len(alone):
