@@ -15,9 +15,11 @@
 //! 4. `weights`, if present, is as long as `targets`, and every weight is finite.
 
 mod from_rows;
+mod known_sign;
 
 use std::ops::Range;
 
+use crate::csr::known_sign::KnownSign;
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, STRIDE, Ticker};
 
@@ -30,11 +32,12 @@ pub struct Csr {
     offsets: Vec<u64>,
     targets: Vec<u32>,
     weights: Option<Vec<f64>>,
+    sign: KnownSign,
 }
 
 impl Default for Csr {
     fn default() -> Self {
-        Self { offsets: vec![0], targets: Vec::new(), weights: None }
+        Self::from_parts(vec![0], Vec::new(), None)
     }
 }
 
@@ -57,11 +60,10 @@ impl Csr {
         let mut ticker = Ticker::new(limits)?;
         let sorted = check_columns(vertices, sources, targets, weights, &mut ticker)?;
         if sorted {
-            return Ok(Self {
-                offsets: count(vertices, sources, &mut ticker)?,
-                targets: copy(targets, &mut ticker)?,
-                weights: weights.map(|weights| copy(weights, &mut ticker)).transpose()?,
-            });
+            let offsets = count(vertices, sources, &mut ticker)?;
+            let targets = copy(targets, &mut ticker)?;
+            let weights = weights.map(|weights| copy(weights, &mut ticker)).transpose()?;
+            return Ok(Self::from_parts(offsets, targets, weights));
         }
         Ok(Self::from_columns(vertices, sources, targets, weights, &mut ticker)?)
     }
@@ -86,7 +88,12 @@ impl Csr {
         targets: Vec<u32>,
         weights: Option<Vec<f64>>,
     ) -> Self {
-        Self { offsets, targets, weights }
+        Self { offsets, targets, weights, sign: KnownSign::default() }
+    }
+
+    /// Knowledge about the signs of the weights.
+    pub(crate) fn sign(&self) -> &KnownSign {
+        &self.sign
     }
 
     /// Number of vertices, including those without edges.
@@ -218,7 +225,7 @@ impl Csr {
             }
             offsets.push(targets.len() as u64);
         }
-        Ok(Self { offsets, targets, weights })
+        Ok(Self::from_parts(offsets, targets, weights))
     }
 
     /// The vertices in the order in which a scan of the edges reaches them: row by row, the source
@@ -285,7 +292,7 @@ impl Csr {
                 *slot += 1;
             }
         }
-        Self { offsets, targets: sources, weights }.transposed(None, ticker)
+        Self::from_parts(offsets, sources, weights).transposed(None, ticker)
     }
 
     /// The edges for which `keep(source, target)` returns true, without weights.
@@ -305,7 +312,7 @@ impl Csr {
             offsets.push(targets.len() as u64);
             ticker.tick(1)?;
         }
-        Ok(Self { offsets, targets, weights: None })
+        Ok(Self::from_parts(offsets, targets, None))
     }
 
     /// Distinct edges without weights and self-loops.
@@ -356,7 +363,7 @@ impl Csr {
             }
             *slot += 1;
         }
-        Ok(Self { offsets, targets, weights: moved })
+        Ok(Self::from_parts(offsets, targets, moved))
     }
 }
 
@@ -388,7 +395,7 @@ impl Rows {
     }
 
     pub(crate) fn graph(self) -> Csr {
-        Csr { offsets: self.offsets, targets: self.targets, weights: Some(self.weights) }
+        Csr::from_parts(self.offsets, self.targets, Some(self.weights))
     }
 }
 

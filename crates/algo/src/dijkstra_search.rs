@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use crate::csr::{Csr, NO_VERTEX};
 use crate::error::{Error, Stopped};
-use crate::limits::Ticker;
+use crate::limits::{STRIDE, Ticker};
 use crate::parents::write_path;
 
 /// A vertex reached at a cost. Greater means nearer; among equal costs, the smaller vertex is
@@ -186,16 +186,23 @@ impl Search {
     }
 }
 
-/// Fails if a weight is negative. The error names the first such edge.
+/// Fails if a weight is negative. The error names the first such edge. All weights are read once
+/// for a graph without one.
 pub(crate) fn refuse_negative(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> {
-    for (edge, &weight) in graph.weights().unwrap_or_default().iter().enumerate() {
-        ticker.tick(1)?;
-        if weight < 0.0 {
+    let weights = graph.weights().unwrap_or_default();
+    if graph.sign().is_non_negative() {
+        return Ok(());
+    }
+    for (number, part) in weights.chunks(STRIDE).enumerate() {
+        ticker.tick(part.len())?;
+        if let Some(at) = part.iter().position(|&weight| weight < 0.0) {
+            let edge = number * STRIDE + at;
             let source = graph.offsets().partition_point(|&from| from <= edge as u64) - 1;
-            let target = graph.targets()[edge];
+            let (target, weight) = (graph.targets()[edge], weights[edge]);
             return Err(Error::NegativeWeight { source: source as u32, target, weight });
         }
     }
+    graph.sign().note_non_negative();
     Ok(())
 }
 
@@ -234,7 +241,30 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{edges, go, graph};
+    use crate::testing::{edges, go, graph, long_path, stop_after};
+
+    #[test]
+    fn weights_are_read_once_for_a_graph_without_a_negative_one() {
+        let steps = |graph: &Csr| {
+            let counted = stop_after(5);
+            refuse_negative(graph, &mut Ticker::new(&counted).unwrap()).is_ok()
+        };
+        let path = long_path(1_000_000);
+        let weights = vec![1.0; path.targets().len()];
+        let sources: Vec<u32> = (0..weights.len() as u32).collect();
+        let make = |weights: &[f64]| {
+            Csr::from_edges(1_000_000, &sources, path.targets(), Some(weights), &go).unwrap()
+        };
+        let graph = make(&weights);
+        assert!(!steps(&graph), "the weights were not read");
+        refuse_negative(&graph, &mut Ticker::new(&go).unwrap()).unwrap();
+        assert!(steps(&graph), "the weights were read again");
+        let negative = make(&[&weights[1..], &[-1.0]].concat());
+        for _ in 0..2 {
+            let refused = refuse_negative(&negative, &mut Ticker::new(&go).unwrap());
+            assert!(matches!(refused, Err(Error::NegativeWeight { .. })));
+        }
+    }
 
     #[test]
     fn the_refused_edge_is_named() {
