@@ -124,7 +124,7 @@ fn run(name: &str, options: &Options<'_>, graph: &Csr, rows: &mut Vec<String>) -
             rows,
         ),
         "labels" => pairs(
-            algo::label_propagation::label_propagation(&both, 10, &go)?,
+            algo::label_propagation::label_propagation(&both, Some(&both), 10, &go)?,
             |v| v.to_string(),
             rows,
         ),

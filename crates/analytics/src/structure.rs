@@ -116,7 +116,8 @@ pub(crate) fn leiden(call: &Call<'_>) -> Result<Found> {
 
 pub(crate) fn label_propagation(call: &Call<'_>) -> Result<Found> {
     let rounds = call.given.int("max_iter")?;
-    let labels = algo::label_propagation::label_propagation(&*call.undirected()?, rounds, call.run);
+    let both = call.undirected()?;
+    let labels = algo::label_propagation::label_propagation(&both, Some(&both), rounds, call.run);
     Ok(renumbered(call.check(labels)?))
 }
 

@@ -57,7 +57,8 @@ pub(super) fn label_propagation(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let rounds = rounds(call.positive("max_iter")?, 10);
     let projection = call.projection(true, &[])?;
     let graph = maybe_undirected(call, &projection)?;
-    let labels = algo::label_propagation::label_propagation(&graph, rounds, call.limits())
+    let reverse = if call.flag("undirected")? { Some(&*graph) } else { None };
+    let labels = algo::label_propagation::label_propagation(&graph, reverse, rounds, call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
     let mut columns = by_vertex(&projection, |vertex| [call.int(labels[vertex])]);
     columns.reverse();
