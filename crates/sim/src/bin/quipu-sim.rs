@@ -152,103 +152,145 @@ impl Total {
 }
 
 fn main() -> ExitCode {
-    let args = match parse() {
-        Ok(args) => args,
+    match parse().and_then(|args| run(&args)) {
+        Ok(status) => status,
         Err(why) => {
             eprintln!("{why}");
-            return ExitCode::from(2);
+            ExitCode::from(2)
         }
-    };
-    #[cfg(feature = "fault-switches")]
-    let _switch = match &args.mutant {
-        None => None,
-        Some(name) => {
-            use base::fault_switch::{Switch, on};
-            let found = Switch::ALL.into_iter().find(|switch| format!("{switch:?}") == *name);
-            let Some(switch) = found else {
-                eprintln!("there is no switch \"{name}\": {:?}", Switch::ALL);
-                return ExitCode::from(2);
-            };
-            Some(on(switch))
-        }
-    };
-    #[cfg(not(feature = "fault-switches"))]
-    if args.mutant.is_some() {
-        eprintln!("this build cannot break the engine: it lacks the feature `fault-switches`");
-        return ExitCode::from(2);
     }
+}
+
+fn run(args: &Args) -> Result<ExitCode, String> {
+    let _switch = args.mutant.as_deref().map(break_engine).transpose()?;
     // A panic of a task is a finding, which is printed with its seed.
     if std::env::var_os("RUST_BACKTRACE").is_none() {
         std::panic::set_hook(Box::new(|_| {}));
     }
     if args.plan {
-        let plan = workload::plan(args.seed);
-        println!("{plan}");
-        let report = workload::run(&plan);
-        return match report.broken {
-            None => {
-                println!("holds; trace {:016x}", report.trace_hash);
-                ExitCode::SUCCESS
-            }
-            Some(broken) => {
-                println!("life {}: {}", broken.life, broken.why);
-                ExitCode::FAILURE
-            }
-        };
+        return Ok(run_plan(args.seed));
     }
-    let begin = Instant::now();
-    let until = begin + Duration::from_secs(args.seconds);
-    let (next, stop) = (AtomicU64::new(args.seed), AtomicBool::new(false));
-    let total = Mutex::new(Total::default());
-    let found: Mutex<Option<(Plan, Broken)>> = Mutex::new(None);
-    let told = Mutex::new(begin);
+    let search = Search::new(args);
     std::thread::scope(|scope| {
         for _ in 0..args.jobs {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) && Instant::now() < until {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    let plan = workload::plan(seed);
-                    let report = workload::run(&plan);
-                    let Ok(mut total) = total.lock() else { return };
-                    total.add(&report.tally, report.operations, &report.counts);
-                    if let Some(broken) = report.broken {
-                        stop.store(true, Ordering::Relaxed);
-                        if let Ok(mut found) = found.lock() {
-                            found.get_or_insert((plan, broken));
-                        }
-                        return;
-                    }
-                    let enough = total.crashes() >= args.crashes || total.tally.runs >= args.runs;
-                    if enough {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    if let Ok(mut told) = told.try_lock()
-                        && told.elapsed() > Duration::from_secs(5)
-                    {
-                        *told = Instant::now();
-                        let seconds = begin.elapsed().as_secs_f64();
-                        let crashes = total.crashes();
-                        let rate = crashes as f64 / seconds;
-                        eprintln!("seed {seed}: {crashes} crashes in {seconds:.0} s, {rate:.0}/s");
-                    }
-                }
-            });
+            scope.spawn(|| search.work());
         }
     });
-    let seconds = begin.elapsed().as_secs_f64();
-    if let Ok(total) = total.lock() {
-        let last = next.load(Ordering::Relaxed).saturating_sub(1);
+    let seconds = search.begin.elapsed().as_secs_f64();
+    if let Ok(total) = search.total.lock() {
+        let last = search.next.load(Ordering::Relaxed).saturating_sub(1);
         total.print((args.seed, last), seconds);
     }
-    let Some((plan, broken)) = found.into_inner().ok().flatten() else { return ExitCode::SUCCESS };
+    match search.found.into_inner().ok().flatten() {
+        None => Ok(ExitCode::SUCCESS),
+        Some((plan, broken)) => {
+            print_broken(&plan, broken, args.whole);
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Turns a switch on until the result is dropped.
+#[cfg(feature = "fault-switches")]
+fn break_engine(name: &str) -> Result<base::fault_switch::SwitchedOn, String> {
+    use base::fault_switch::{Switch, on};
+    let found = Switch::ALL.into_iter().find(|switch| format!("{switch:?}") == name);
+    found.map(on).ok_or_else(|| format!("there is no switch \"{name}\": {:?}", Switch::ALL))
+}
+
+#[cfg(not(feature = "fault-switches"))]
+fn break_engine(_name: &str) -> Result<(), String> {
+    Err("this build cannot break the engine: it lacks the feature `fault-switches`".to_owned())
+}
+
+/// Prints the plan of a seed and runs it.
+fn run_plan(seed: u64) -> ExitCode {
+    let plan = workload::plan(seed);
+    println!("{plan}");
+    let report = workload::run(&plan);
+    match report.broken {
+        None => {
+            println!("holds; trace {:016x}", report.trace_hash);
+            ExitCode::SUCCESS
+        }
+        Some(broken) => {
+            println!("life {}: {}", broken.life, broken.why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs of one seed after the other, by several threads.
+struct Search<'a> {
+    args: &'a Args,
+    begin: Instant,
+    next: AtomicU64,
+    stop: AtomicBool,
+    total: Mutex<Total>,
+    found: Mutex<Option<(Plan, Broken)>>,
+    /// When progress was printed last.
+    told: Mutex<Instant>,
+}
+
+impl<'a> Search<'a> {
+    fn new(args: &'a Args) -> Self {
+        let begin = Instant::now();
+        Self {
+            args,
+            begin,
+            next: AtomicU64::new(args.seed),
+            stop: AtomicBool::new(false),
+            total: Mutex::default(),
+            found: Mutex::new(None),
+            told: Mutex::new(begin),
+        }
+    }
+
+    /// Runs seeds until the time or the count is reached, or a thread finds a broken promise.
+    fn work(&self) {
+        let until = self.begin + Duration::from_secs(self.args.seconds);
+        while !self.stop.load(Ordering::Relaxed) && Instant::now() < until {
+            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            let plan = workload::plan(seed);
+            let report = workload::run(&plan);
+            let Ok(mut total) = self.total.lock() else { return };
+            total.add(&report.tally, report.operations, &report.counts);
+            if let Some(broken) = report.broken {
+                self.stop.store(true, Ordering::Relaxed);
+                if let Ok(mut found) = self.found.lock() {
+                    found.get_or_insert((plan, broken));
+                }
+                return;
+            }
+            if total.crashes() >= self.args.crashes || total.tally.runs >= self.args.runs {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            self.print_progress(seed, total.crashes());
+        }
+    }
+
+    /// Prints progress to stderr, every five seconds.
+    fn print_progress(&self, seed: u64, crashes: u64) {
+        if let Ok(mut told) = self.told.try_lock()
+            && told.elapsed() > Duration::from_secs(5)
+        {
+            *told = Instant::now();
+            let seconds = self.begin.elapsed().as_secs_f64();
+            let rate = crashes as f64 / seconds;
+            eprintln!("seed {seed}: {crashes} crashes in {seconds:.0} s, {rate:.0}/s");
+        }
+    }
+}
+
+/// Prints a broken promise, and its shrunk plan unless `whole`.
+fn print_broken(plan: &Plan, broken: Broken, whole: bool) {
     println!();
     println!("BROKEN by seed {}, in life {}: {}", plan.seed, broken.life, broken.why);
     println!("again: quipu-sim --seed {} --runs 1", plan.seed);
-    if !args.whole {
+    if !whole {
         eprintln!("shrinking {} steps", plan.steps());
-        let (plan, broken) = workload::shrink(&plan, broken);
+        let (plan, broken) = workload::shrink(plan, broken);
         println!("\nshrunk to {} steps, in life {}: {}\n", plan.steps(), broken.life, broken.why);
         println!("{plan}");
     }
-    ExitCode::FAILURE
 }

@@ -341,8 +341,28 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let swarm = &self.swarm;
         writeln!(f, "seed {}", self.seed)?;
+        self.swarm.fmt(f)?;
+        for (i, life) in self.lives.iter().enumerate() {
+            writeln!(f, "life {i}")?;
+            for (task, steps) in life.tasks.iter().enumerate() {
+                for step in steps {
+                    writeln!(f, "  task {task}: {step}")?;
+                }
+            }
+            match life.end {
+                End::Crash(at, kind) => writeln!(f, "  {kind:?} at operation {at}, or at the end")?,
+                End::Close => writeln!(f, "  close")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lines of a plan.
+impl fmt::Display for Swarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let swarm = self;
         writeln!(
             f,
             "durability {:?}, memtable {} B, segment {} B, cache {} B, table {} B, block {} rows {} B, filter {}{}",
@@ -397,18 +417,6 @@ impl fmt::Display for Plan {
         for fault in Fault::ALL {
             if swarm.faults.ppm(fault) > 0 {
                 writeln!(f, "fault {fault:?}: {} in a million", swarm.faults.ppm(fault))?;
-            }
-        }
-        for (i, life) in self.lives.iter().enumerate() {
-            writeln!(f, "life {i}")?;
-            for (task, steps) in life.tasks.iter().enumerate() {
-                for step in steps {
-                    writeln!(f, "  task {task}: {step}")?;
-                }
-            }
-            match life.end {
-                End::Crash(at, kind) => writeln!(f, "  {kind:?} at operation {at}, or at the end")?,
-                End::Close => writeln!(f, "  close")?,
             }
         }
         Ok(())

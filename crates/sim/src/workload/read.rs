@@ -136,18 +136,7 @@ impl ReadStep {
                 })?;
                 Ok(answer)
             }
-            What::Graph => {
-                let mut answer = Answer::default();
-                for slot in [FORWARD, REVERSE] {
-                    out.clear();
-                    let all = spaces::range(slot, Span::All);
-                    read.scan_into(ids[&slot], &all, Projection::ALL, usize::MAX, &mut out)?;
-                    let part = cells(&out, Projection::ALL);
-                    answer.rows += part.rows;
-                    answer.extend(part.cells);
-                }
-                Ok(answer)
-            }
+            What::Graph => ask_graph(read, ids),
         }
     }
 
@@ -296,6 +285,20 @@ fn push(answer: &mut Answer, key: Option<&Key>, row: &[Cell], projection: Projec
     }
     answer.rows += 1;
     answer.push(Cell::Null); // end of the row, also where no column is wanted
+}
+
+/// All edges, by source and by target.
+fn ask_graph(read: &dyn store::Read, ids: &Ids) -> store::Result<Answer> {
+    let mut answer = Answer::default();
+    for slot in [FORWARD, REVERSE] {
+        let mut out = Batch::new(&shape(slot));
+        let all = spaces::range(slot, Span::All);
+        read.scan_into(ids[&slot], &all, Projection::ALL, usize::MAX, &mut out)?;
+        let part = cells(&out, Projection::ALL);
+        answer.rows += part.rows;
+        answer.extend(part.cells);
+    }
+    Ok(answer)
 }
 
 /// The rows of a batch in the same form.

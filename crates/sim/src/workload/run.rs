@@ -205,8 +205,29 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
     }
     world.running.set(life.tasks.len());
     world.vault.borrow_mut().new_life();
+    spawn_tasks(sim, world, life, *before);
+    let ran = sim.run();
+    if let Some(why) = world.failure() {
+        return Err(why);
+    }
+    match ran {
+        Ok(()) => {}
+        Err(Failure::Deadlock { .. }) => return Err(format!("deadlock: {ran:?}")),
+        Err(_) => return Err(format!("{ran:?}")),
+    }
+    if let End::Crash(_, kind) = life.end {
+        sim.crash(kind);
+        world.model.borrow_mut().lost_unsynced |= kind == Crash::Power;
+    }
+    let syncs_failed = sim.counts().of(Fault::SyncFails);
+    world.model.borrow_mut().lost_unsynced |= syncs_failed > before.syncs_failed;
+    Ok(after(world, life, before, syncs_failed))
+}
+
+/// The task that opens the database, and those of the plan.
+fn spawn_tasks(sim: &Sim, world: &Rc<World>, life: &Life, before: Before) {
     {
-        let (world, before, close) = (Rc::clone(world), *before, life.end == End::Close);
+        let (world, before, close) = (Rc::clone(world), before, life.end == End::Close);
         sim.spawn("open", move || {
             if let Err(why) = open(&world, before) {
                 world.failed(why);
@@ -239,21 +260,10 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
             world.signal.notify();
         });
     }
-    let ran = sim.run();
-    if let Some(why) = world.failure() {
-        return Err(why);
-    }
-    match ran {
-        Ok(()) => {}
-        Err(Failure::Deadlock { .. }) => return Err(format!("deadlock: {ran:?}")),
-        Err(_) => return Err(format!("{ran:?}")),
-    }
-    if let End::Crash(_, kind) = life.end {
-        sim.crash(kind);
-        world.model.borrow_mut().lost_unsynced |= kind == Crash::Power;
-    }
-    let syncs_failed = sim.counts().of(Fault::SyncFails);
-    world.model.borrow_mut().lost_unsynced |= syncs_failed > before.syncs_failed;
+}
+
+/// The state that the next life must find.
+fn after(world: &World, life: &Life, before: &Before, syncs_failed: u64) -> Before {
     let model = world.model.borrow();
     if !world.verified.get() {
         // The crash came before the verification; what had to exist still has to. A power cut may
@@ -261,7 +271,7 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
         let power = life.end_is_power();
         let takes = power && world.swarm.durability != Durability::Sync;
         let floor = if takes { before.floor.min(model.durable) } else { before.floor(world) };
-        return Ok(Before { power, floor, syncs_failed });
+        return Before { power, floor, syncs_failed };
     }
     let (floor, power) = match (life.end, world.swarm.durability) {
         (End::Close, _) if world.closed_cleanly.get() => (model.acknowledged, true),
@@ -273,7 +283,7 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
         (_, Durability::None) => (model.durable, false),
     };
     let floor = if world.swarm.damages() { 0 } else { floor };
-    Ok(Before { floor, power, syncs_failed })
+    Before { floor, power, syncs_failed }
 }
 
 impl Life {
@@ -342,22 +352,11 @@ enum Verified {
 }
 
 fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, String> {
-    let damages = world.swarm.damages();
     macro_rules! attempt {
         ($doing:literal, $result:expr) => {
             match $result {
                 Ok(value) => value,
-                Err(error) => {
-                    world.tolerate($doing, &error, &Ids::new(), u64::MAX)?;
-                    if world.env.is_off() {
-                        return Ok(Verified::Over);
-                    }
-                    if damages {
-                        world.stop.set(true);
-                        return Ok(Verified::Over);
-                    }
-                    return Ok(Verified::Unreadable(error));
-                }
+                Err(error) => return unverified(world, $doing, error),
             }
         };
     }
@@ -377,53 +376,10 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
     if let Err(error) = kv.check(&|_, _| true) {
         world.tolerate_check(&error, u64::MAX)?;
     }
-    if !world.verified.get() {
-        let settled = before.power || world.swarm.durability != Durability::Os;
-        let floor = before.floor(world);
-        let mut model = world.model.borrow_mut();
-        if recovered < model.base() && damages {
-            world.tally.borrow_mut().tails_lost += 1;
-            world.stop.set(true);
-            return Ok(Verified::Over);
-        }
-        let loses = world.swarm.durability != Durability::Sync
-            && (model.lost_unsynced
-                || world.env.counts().of(Fault::SyncFails) > before.syncs_failed);
-        let told = keyspaces(&model, &ids, loses.then_some(recovered));
-        if damages && told.is_err() {
-            world.tally.borrow_mut().tails_lost += 1;
-            world.stop.set(true);
-            return Ok(Verified::Over);
-        }
-        told?;
-        let tally = Rc::clone(&world.tally);
-        model.recover(recovered, floor, settled, |state| {
-            for (slot, _, answer) in &found {
-                let read = whole(*slot);
-                World::compare(&tally, &read, answer, &read.expect(state, &ids), recovered)?;
-            }
-            Ok(())
-        })?;
-        let gone: Vec<KeyspaceId> =
-            model.live.values().copied().filter(|id| !ids.values().any(|at| at == id)).collect();
-        gone.into_iter().chain(std::mem::take(&mut model.dropping)).for_each(|id| {
-            if !ids.values().any(|at| *at == id) {
-                model.forget_space(id);
-            }
-        });
-        model.live = ids.clone();
-        model.unsettled.clear();
-        // Opening makes durable what it found.
-        model.made_at.clear();
-        model.lost_unsynced = false;
-        drop(model);
-        let mut numbers = BTreeMap::new();
-        for (slot, _, answer) in found.iter().filter(|(slot, ..)| COUNTERS.contains(slot)) {
-            collect_words(&answer.cells, *slot, &mut numbers);
-        }
-        world.counters_found(&numbers)?;
-        world.verified.set(true);
-        world.tally.borrow_mut().openings += 1;
+    if !world.verified.get() && !reconcile(world, before, recovered, &ids, &found)? {
+        world.tally.borrow_mut().tails_lost += 1;
+        world.stop.set(true);
+        return Ok(Verified::Over);
     }
     let missing = slots(&world.swarm);
     let missing: Vec<Slot> = missing.into_iter().filter(|slot| !ids.contains_key(slot)).collect();
@@ -446,6 +402,73 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
         return Ok(Verified::Over);
     }
     Ok(Verified::Sound)
+}
+
+/// A verification that failed with an error.
+fn unverified(world: &World, doing: &str, error: Error) -> Result<Verified, String> {
+    world.tolerate(doing, &error, &Ids::new(), u64::MAX)?;
+    if world.env.is_off() {
+        return Ok(Verified::Over);
+    }
+    if world.swarm.damages() {
+        world.stop.set(true);
+        return Ok(Verified::Over);
+    }
+    Ok(Verified::Unreadable(error))
+}
+
+/// Compares the database as it was opened, at commit `recovered`, with the model, which then takes
+/// it over. False if damage cost commits or keyspaces.
+fn reconcile(
+    world: &Rc<World>,
+    before: Before,
+    recovered: u64,
+    ids: &Ids,
+    found: &[(Slot, KeyspaceId, Answer)],
+) -> Result<bool, String> {
+    let damages = world.swarm.damages();
+    let settled = before.power || world.swarm.durability != Durability::Os;
+    let floor = before.floor(world);
+    let mut model = world.model.borrow_mut();
+    if recovered < model.base() && damages {
+        return Ok(false);
+    }
+    let loses = world.swarm.durability != Durability::Sync
+        && (model.lost_unsynced || world.env.counts().of(Fault::SyncFails) > before.syncs_failed);
+    let told = keyspaces(&model, ids, loses.then_some(recovered));
+    if damages && told.is_err() {
+        return Ok(false);
+    }
+    told?;
+    let tally = Rc::clone(&world.tally);
+    model.recover(recovered, floor, settled, |state| {
+        for (slot, _, answer) in found {
+            let read = whole(*slot);
+            World::compare(&tally, &read, answer, &read.expect(state, ids), recovered)?;
+        }
+        Ok(())
+    })?;
+    let gone: Vec<KeyspaceId> =
+        model.live.values().copied().filter(|id| !ids.values().any(|at| at == id)).collect();
+    gone.into_iter().chain(std::mem::take(&mut model.dropping)).for_each(|id| {
+        if !ids.values().any(|at| *at == id) {
+            model.forget_space(id);
+        }
+    });
+    model.live.clone_from(ids);
+    model.unsettled.clear();
+    // Opening makes durable what it found.
+    model.made_at.clear();
+    model.lost_unsynced = false;
+    drop(model);
+    let mut numbers = BTreeMap::new();
+    for (slot, _, answer) in found.iter().filter(|(slot, ..)| COUNTERS.contains(slot)) {
+        collect_words(&answer.cells, *slot, &mut numbers);
+    }
+    world.counters_found(&numbers)?;
+    world.verified.set(true);
+    world.tally.borrow_mut().openings += 1;
+    Ok(true)
 }
 
 /// Checks which keyspaces exist after an opening. `lost` is the newest commit if unsynced writes

@@ -10,7 +10,7 @@
 
 use crate::NameOrder;
 use crate::faults::FaultPlan;
-use crate::workload::plan::{BlobsStep, CountersStep, End, GraphStep, Plan, Step};
+use crate::workload::plan::{BlobsStep, CountersStep, End, GraphStep, Plan, Step, TableStep};
 use crate::workload::run::{Broken, run};
 use crate::workload::vault::{BackupStep, Way};
 
@@ -234,11 +234,17 @@ fn without(step: &Step, part: usize) -> Option<Step> {
         | Step::Bulk(tables, _, _) => tables,
         _ => return None,
     };
+    without_part(tables, part).then_some(step)
+}
+
+/// Removes a table, a range or a row, which are numbered in this order. False where there are no
+/// more than `part` of them.
+fn without_part(tables: &mut Vec<TableStep>, part: usize) -> bool {
     let mut n = part;
     if tables.len() > 1 {
         if n < tables.len() {
             tables.remove(n);
-            return Some(step);
+            return true;
         }
         n -= tables.len();
     }
@@ -249,16 +255,16 @@ fn without(step: &Step, part: usize) -> Option<Step> {
         }
         if n < spans {
             table.spans.remove(n);
-            return Some(step);
+            return true;
         }
         n -= spans;
         if n < rows {
             table.rows.remove(n);
-            return Some(step);
+            return true;
         }
         n -= rows;
     }
-    None
+    false
 }
 
 /// The backup step with one special property removed.

@@ -9,7 +9,7 @@
 //! row; earlier notes and pieces mean nothing.
 
 use crate::workload::existed;
-use crate::workload::model::{Footprint, OpId, SpaceWrites, State, Writes};
+use crate::workload::model::{Footprint, Model, OpId, SpaceWrites, State, Writes};
 use crate::workload::read::Ids;
 use crate::workload::recorder::Recorded;
 use crate::workload::spaces::{BLOBS, Cell, KEYS, LARGE_BYTES_MIN, Row, Slot};
@@ -281,6 +281,43 @@ impl Noted {
     }
 }
 
+/// A transaction that asked for its commit.
+struct Attempted {
+    since: u64,
+    isolation: Isolation,
+    footprint: Footprint,
+    /// Ranges that count as conflicts if they change.
+    reads: Vec<(KeyspaceId, KeyRange)>,
+}
+
+impl Attempted {
+    /// Fails if a conflicting change came before the commit `seq`.
+    fn check_committed(&self, model: &Model, seq: u64) -> Outcome {
+        let Self { since, isolation, footprint, reads } = self;
+        match model.conflict(footprint, reads, *since, seq - 1) {
+            None => Ok(()),
+            Some(other) => Err(format!(
+                "a {isolation:?} transaction from moment {since} committed as {seq} although \
+                 {other} had changed what it wrote or read"
+            )),
+        }
+    }
+
+    /// Fails if nothing conflicts with the transaction, which was refused as operation `op`.
+    fn check_refused(&self, model: &Model, op: OpId, error: &Error) -> Outcome {
+        let Self { since, isolation, footprint, reads } = self;
+        let rightly = model.conflict(footprint, reads, *since, u64::MAX).is_some()
+            || model.may_conflict_in_flight(op, footprint, reads);
+        if rightly {
+            return Ok(());
+        }
+        Err(format!(
+            "a {isolation:?} transaction from moment {since} was refused, but nothing \
+             stands in its way: {error}"
+        ))
+    }
+}
+
 /// Commits a transaction that means `writes`, and checks whether it committed or conflicted
 /// rightly. The caller checks other errors.
 pub fn commit(
@@ -294,15 +331,16 @@ pub fn commit(
     let reads = if isolation == Isolation::Serializable { reads } else { Vec::new() };
     let mut footprint = Footprint::default();
     footprint.add(&written);
+    let attempted = Attempted { since, isolation, footprint, reads };
     let poisoned = world.poisoned.get();
     let (op, before) = {
         let mut model = world.model.borrow_mut();
-        (model.begin_with(writes, footprint.clone()), model.acknowledged)
+        (model.begin_with(writes, attempted.footprint.clone()), model.acknowledged)
     };
     let done = inner.commit();
     let mut model = world.model.borrow_mut();
     let outcome = match &done {
-        Ok(seq) if footprint.is_empty() => {
+        Ok(seq) if attempted.footprint.is_empty() => {
             model.cancel(op);
             if seq.0 == since {
                 Ok(())
@@ -317,30 +355,14 @@ pub fn commit(
             let seq = seq.0;
             world.tally.borrow_mut().commits += 1;
             model.place(op, seq, &[]).and_then(|()| {
-                model.when_known(seq, move |model| {
-                    match model.conflict(&footprint, &reads, since, seq - 1) {
-                        None => Ok(()),
-                        Some(other) => Err(format!(
-                            "a {isolation:?} transaction from moment {since} committed as {seq} although \
-                             {other} had changed what it wrote or read"
-                        )),
-                    }
-                })
+                model.when_known(seq, move |model| attempted.check_committed(model, seq))
             })
         }
         Err(error) if error.kind() == ErrorKind::Conflict => {
             model.cancel(op);
-            let rightly = model.conflict(&footprint, &reads, since, u64::MAX).is_some()
-                || model.may_conflict_in_flight(op, &footprint, &reads);
-            if rightly {
-                world.tally.borrow_mut().conflicts += 1;
-                Ok(())
-            } else {
-                Err(format!(
-                    "a {isolation:?} transaction from moment {since} was refused, but nothing \
-                     stands in its way: {error}"
-                ))
-            }
+            let refused = attempted.check_refused(&model, op, error);
+            world.tally.borrow_mut().conflicts += u64::from(refused.is_ok());
+            refused
         }
         Err(error) => {
             if is_definite(error, poisoned) {

@@ -13,10 +13,21 @@ use crate::workload::world::{Opened, World, listed};
 use env::Env;
 use env::sync::atomic::{AtomicU64, Ordering};
 use kv::{BackupOptions, Kv, KvOptions, RestoreOptions};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Read, Store};
+
+/// A backup that is being taken.
+struct Begun {
+    number: usize,
+    /// A commit that it must hold.
+    low: u64,
+    /// The backup that it builds upon.
+    earlier: Option<usize>,
+    options: BackupOptions,
+    path: PathBuf,
+}
 
 impl Task {
     pub(super) fn backup(&mut self, opened: &Opened, step: &BackupStep) -> Outcome {
@@ -24,32 +35,8 @@ impl Task {
         if step.by_follower && self.follower.is_none() {
             return Ok(());
         }
-        let earlier = match step.way {
-            Way::Incremental(which) => world.vault.borrow().pick(which, true),
-            _ => None,
-        };
-        let (number, low) = {
-            let model = world.model.borrow();
-            let low = match &self.follower {
-                Some(follower) if step.by_follower => follower.seq,
-                _ => model.acknowledged,
-            };
-            // A follower takes an unsynced edit of the manifest that it read wrong for the end that
-            // a power cut left. It then has the database as it was before.
-            let may_lag = step.by_follower
-                && world.swarm.damages()
-                && world.swarm.durability != Durability::Sync;
-            (world.vault.borrow_mut().begin(step.way, &model, may_lag), low)
-        };
-        let mut options = BackupOptions { earlier: None, verify: step.verify };
-        let path = {
-            let mut vault = world.vault.borrow_mut();
-            if let Some(earlier) = earlier {
-                vault.backups[earlier].readers += 1;
-                options.earlier = Some(vault.backups[earlier].path.clone());
-            }
-            vault.backups[number].path.clone()
-        };
+        let begun = self.begin_backup(step);
+        let Begun { number, low, .. } = begun;
         let told = AtomicU64::new(0);
         let go_on = |_, _| {
             let told = told.fetch_add(1, Ordering::Relaxed) + 1;
@@ -58,14 +45,14 @@ impl Task {
         let done = match &self.follower {
             Some(follower) if step.by_follower => {
                 let env: Arc<dyn Env> = Arc::clone(&world.second) as _;
-                follower.kv.backup(&env, &path, &options, &go_on)
+                follower.kv.backup(&env, &begun.path, &begun.options, &go_on)
             }
             _ => {
                 let env: Arc<dyn Env> = Arc::clone(&world.env) as _;
-                opened.kv.backup(&env, &path, &options, &go_on)
+                opened.kv.backup(&env, &begun.path, &begun.options, &go_on)
             }
         };
-        let earlier_was_made = earlier.is_none_or(|earlier| {
+        let earlier_was_made = begun.earlier.is_none_or(|earlier| {
             let earlier = &mut world.vault.borrow_mut().backups[earlier];
             earlier.readers -= 1;
             matches!(earlier.status, Status::Made(_))
@@ -91,13 +78,20 @@ impl Task {
                 };
             }
         };
+        self.backup_made(opened, &begun, seq, step.by_follower)
+    }
+
+    /// Compares a backup that ends with commit `seq` with the model, as soon as that is known.
+    fn backup_made(&self, opened: &Opened, begun: &Begun, seq: u64, by_follower: bool) -> Outcome {
+        let world = &self.world;
+        let &Begun { number, low, .. } = begun;
         world.tally.borrow_mut().backups += 1;
         world.vault.borrow_mut().end(number, Status::Made(seq), &world.model.borrow());
         if seq < low && !world.is_closed(opened.generation) && !world.swarm.damages() {
             return Err(format!("a backup of moment {seq} although {low} had been seen before"));
         }
         let mut model = world.model.borrow_mut();
-        if !step.by_follower {
+        if !by_follower {
             // The backup's commits were seen, and are in tables.
             model.acknowledged = model.acknowledged.max(seq);
             model.durable = model.durable.max(seq);
@@ -108,6 +102,35 @@ impl Task {
             states.extend(model.state(seq).map(|state| (seq, state.clone())));
             Ok(())
         })
+    }
+
+    fn begin_backup(&self, step: &BackupStep) -> Begun {
+        let world = &self.world;
+        let earlier = match step.way {
+            Way::Incremental(which) => world.vault.borrow().pick(which, true),
+            _ => None,
+        };
+        let (number, low) = {
+            let model = world.model.borrow();
+            let low = match &self.follower {
+                Some(follower) if step.by_follower => follower.seq,
+                _ => model.acknowledged,
+            };
+            // A follower takes an unsynced edit of the manifest that it read wrong for the end that
+            // a power cut left. It then has the database as it was before.
+            let may_lag = step.by_follower
+                && world.swarm.damages()
+                && world.swarm.durability != Durability::Sync;
+            (world.vault.borrow_mut().begin(step.way, &model, may_lag), low)
+        };
+        let mut options = BackupOptions { earlier: None, verify: step.verify };
+        let mut vault = world.vault.borrow_mut();
+        if let Some(earlier) = earlier {
+            vault.backups[earlier].readers += 1;
+            options.earlier = Some(vault.backups[earlier].path.clone());
+        }
+        let path = vault.backups[number].path.clone();
+        Begun { number, low, earlier, options, path }
     }
 
     /// Records an interrupted backup: if it passes for a backup, it holds one of the states since
@@ -203,21 +226,7 @@ impl Task {
             Err(_) if world.env.is_off() => Ok(()),
             Err(error) => {
                 let made = matches!(status, Status::Made(_));
-                let explained = match error.kind() {
-                    ErrorKind::InvalidInput => {
-                        // Read wrong, the mark of a restore does not say who made the folder.
-                        let is_mark_damaged = || {
-                            world.swarm.damages()
-                                && error.to_string().contains("was not made by a restore")
-                        };
-                        !made || (may_be_there && !replace) || is_mark_damaged()
-                    }
-                    ErrorKind::Corruption => {
-                        world.swarm.damages() || status == Status::Failed { half_removed: true }
-                    }
-                    _ => false,
-                };
-                if explained {
+                if is_explained(world, &error, status, may_be_there && !replace) {
                     at.possible = old;
                     world.tally.borrow_mut().backups_refused += u64::from(!made);
                     return Ok(());
@@ -357,5 +366,21 @@ fn remove_all(env: &dyn Env, path: &Path) {
             let _ = env.remove_folder(path);
         }
         Err(_) => _ = env.remove(path),
+    }
+}
+
+/// Whether a restore may fail so. `is_taken`: something is at the target that it may not replace.
+fn is_explained(world: &World, error: &Error, status: Status, is_taken: bool) -> bool {
+    match error.kind() {
+        ErrorKind::InvalidInput => {
+            // Read wrong, the mark of a restore does not say who made the folder.
+            let is_mark_damaged =
+                || world.swarm.damages() && error.to_string().contains("was not made by a restore");
+            !matches!(status, Status::Made(_)) || is_taken || is_mark_damaged()
+        }
+        ErrorKind::Corruption => {
+            world.swarm.damages() || status == Status::Failed { half_removed: true }
+        }
+        _ => false,
     }
 }

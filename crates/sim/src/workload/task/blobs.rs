@@ -59,6 +59,53 @@ fn stream(blobs: &Blobs, row: &RowStep, piece_bytes: u8, finish: bool) -> Result
     Ok(Vec::new())
 }
 
+/// Writes of a transaction before a call, the rows of the call, and its result.
+type Told = (Writes, Vec<RowStep>, Flags);
+
+/// A read and its keys.
+type ReadBack = (All, Vec<u16>);
+
+/// A step within a transaction: returns its writes, or its read with the keys. `told` gets the
+/// calls that report which rows exist.
+fn tx_step(
+    blobs: &Blobs,
+    step: &BlobsStep,
+    ids: &Ids,
+    told: &mut Vec<Told>,
+) -> Result<(Writes, Option<ReadBack>)> {
+    match step {
+        BlobsStep::Write(rows) => {
+            // By calls that report what they delete: a missing row is not deleted, and another
+            // commit may put it before this one.
+            let asks = |row: &RowStep| RowStep {
+                kind: if row.kind == Kind::Put { Kind::Put } else { Kind::Delete },
+                ..*row
+            };
+            let rows: Vec<RowStep> = rows.iter().map(asks).collect();
+            let mut done = Vec::new();
+            for rows in rows.chunk_by(|a, b| a.kind == b.kind) {
+                let flags = call(blobs, rows)?;
+                told.push((writes_of(&done, &[], ids), rows.to_vec(), flags.clone()));
+                let is_done = |i: usize| flags.get(i).is_none_or(|there| *there);
+                let rows = rows.iter().enumerate().filter(|(i, _)| is_done(*i));
+                done.extend(rows.map(|(_, row)| *row));
+            }
+            Ok((writes_of(&done, &[], ids), None))
+        }
+        BlobsStep::Stream { row, piece_bytes, finish } => {
+            stream(blobs, row, *piece_bytes, *finish)?;
+            let rows = if *finish { std::slice::from_ref(row) } else { &[] };
+            Ok((writes_of(rows, &[], ids), None))
+        }
+        BlobsStep::Clear => {
+            blobs.clear()?;
+            Ok((writes_of(&[], &[Span::All], ids), None))
+        }
+        BlobsStep::Collect => Ok((Vec::new(), None)),
+        BlobsStep::Read(keys) => Ok((Vec::new(), Some((All::of(blobs, keys)?, keys.clone())))),
+    }
+}
+
 /// The rows' writes to the model.
 fn writes_of(rows: &[RowStep], spans: &[Span], ids: &Ids) -> Writes {
     let kind = |kind| if kind == Kind::Merge { Kind::Delete } else { kind };
@@ -212,38 +259,8 @@ impl Task {
             .world
             .blobs(&opened.kv, Means::Step(ids[&BLOBS], Vec::new()))
             .map(|(blobs, _)| blobs.in_transaction(&shared));
-        let mut told: Vec<(Writes, Vec<RowStep>, Flags)> = Vec::new();
-        let done = inside.and_then(|blobs| match step {
-            BlobsStep::Write(rows) => {
-                // By calls that report what they delete: a missing row is not deleted, and another
-                // commit may put it before this one.
-                let asks = |row: &RowStep| RowStep {
-                    kind: if row.kind == Kind::Put { Kind::Put } else { Kind::Delete },
-                    ..*row
-                };
-                let rows: Vec<RowStep> = rows.iter().map(asks).collect();
-                let mut done = Vec::new();
-                for rows in rows.chunk_by(|a, b| a.kind == b.kind) {
-                    let flags = call(&blobs, rows)?;
-                    told.push((writes_of(&done, &[], &ids), rows.to_vec(), flags.clone()));
-                    let is_done = |i: usize| flags.get(i).is_none_or(|there| *there);
-                    let rows = rows.iter().enumerate().filter(|(i, _)| is_done(*i));
-                    done.extend(rows.map(|(_, row)| *row));
-                }
-                Ok((writes_of(&done, &[], &ids), None))
-            }
-            BlobsStep::Stream { row, piece_bytes, finish } => {
-                stream(&blobs, row, *piece_bytes, *finish)?;
-                let rows = if *finish { std::slice::from_ref(row) } else { &[] };
-                Ok((writes_of(rows, &[], &ids), None))
-            }
-            BlobsStep::Clear => {
-                blobs.clear()?;
-                Ok((writes_of(&[], &[Span::All], &ids), None))
-            }
-            BlobsStep::Collect => Ok((Vec::new(), None)),
-            BlobsStep::Read(keys) => Ok((Vec::new(), Some((All::of(&blobs, keys)?, keys.clone())))),
-        });
+        let mut told = Vec::new();
+        let done = inside.and_then(|blobs| tx_step(&blobs, step, &ids, &mut told));
         let Some(tx) = &mut self.tx else { return Ok(()) };
         let (writes, read) = match done {
             Ok(done) => done,

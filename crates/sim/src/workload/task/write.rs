@@ -2,10 +2,10 @@
 
 use super::{Outcome, Task, build, is_definite, slots_of};
 use crate::workload::existed;
-use crate::workload::model::{Writes, push_row, to_batch};
+use crate::workload::model::{SpaceWrites, Writes, push_row, to_batch};
 use crate::workload::plan::TableStep;
 use crate::workload::read::Ids;
-use crate::workload::spaces::shape;
+use crate::workload::spaces::{Row, shape};
 use crate::workload::world::Opened;
 use base::{Batch, Key, Kind, SeqNo};
 use std::collections::BTreeMap;
@@ -105,16 +105,7 @@ impl Task {
             Err(error) => return failed(error),
         };
         for table in &writes {
-            let size = table.rows.len().div_ceil(usize::from(partitions.max(1))).max(1);
-            let parts = table.rows.chunks(size).map(|rows| {
-                let mut batch = Batch::new(&shape(table.slot));
-                for (key, _, row) in rows {
-                    batch.keys.push(key.as_ref());
-                    push_row(&mut batch, Some(row));
-                }
-                Box::new(Part { batch, next: 0 }) as Box<dyn SortedRows>
-            });
-            match load.write(table.id, parts.collect()) {
+            match load.write(table.id, split(table, partitions)) {
                 Ok(written) if written.rows == table.rows.len() as u64 => {}
                 Ok(written) => {
                     return Err(format!(
@@ -148,6 +139,20 @@ impl Task {
             }
         }
     }
+}
+
+/// The rows of a table in some parts.
+fn split(table: &SpaceWrites, parts: u8) -> Vec<Box<dyn SortedRows>> {
+    let size = table.rows.len().div_ceil(usize::from(parts.max(1))).max(1);
+    let part = |rows: &[(Key, Kind, Row)]| {
+        let mut batch = Batch::new(&shape(table.slot));
+        for (key, _, row) in rows {
+            batch.keys.push(key.as_ref());
+            push_row(&mut batch, Some(row));
+        }
+        Box::new(Part { batch, next: 0 }) as Box<dyn SortedRows>
+    };
+    table.rows.chunks(size).map(part).collect()
 }
 
 /// Rows of a bulk load, in small batches.
