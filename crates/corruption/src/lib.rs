@@ -15,6 +15,14 @@
 //! - [`targets`] are the bodies of the fuzz targets in `fuzz/`; the tests run them on inputs that
 //!   fuzzing found.
 //! - [`seeds`] makes the initial inputs of fuzzing.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `image`: files as bytes.
+//! 2. `specimen`: the database.
+//! 3. `damage`, `seeds`: what is done to its files; inputs.
+//! 4. `aftermath`, `scripts`, `targets`: calls on damaged files.
 
 pub mod aftermath;
 pub mod damage;

@@ -1,6 +1,7 @@
 //! Initial inputs of fuzzing, made from bytes that the engine writes. Each public function makes
 //! those of one target in `targets.rs`; `examples/seeds.rs` writes them to files.
 
+use crate::image::Image;
 use crate::specimen::Specimen;
 use base::{BytesColumn, Validity};
 use env::{Env, MemoryEnv};
@@ -10,7 +11,10 @@ use lsm::codec;
 use lsm::manifest::{AddedKeyspace, VersionEdit};
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// Folder of the database that the inputs are from.
+pub(crate) const FOLDER: &str = "/db";
 
 /// One column in each encoding that the codecs choose, after the four bytes that the target reads
 /// first: codec, number of rows, distance between rows that are read one by one.
@@ -61,9 +65,26 @@ pub fn codecs() -> Vec<Vec<u8>> {
     all
 }
 
+/// The specimen as a killed process leaves it, made with the checksums of this process.
+pub fn image() -> &'static Image {
+    static IMAGE: OnceLock<Image> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        let made = Specimen::new(&env, Path::new(FOLDER)).and_then(|specimen| {
+            specimen.fill()?;
+            specimen.last_writes()?;
+            Ok(Image::of(&*env, Path::new(FOLDER)))
+        });
+        match made {
+            Ok(Ok(image)) => image,
+            other => panic!("the specimen cannot be made: {other:?}"),
+        }
+    })
+}
+
 /// Manifest edits, and keyspace definitions.
 pub fn edits() -> Vec<Vec<u8>> {
-    let image = crate::targets::image();
+    let image = image();
     let manifest = image.files.iter().find(|(path, _)| path.to_string_lossy().contains("MANIFEST"));
     let bytes = manifest.map_or(&[][..], |(_, bytes)| bytes);
     // After the file's header come frames, whose first 16 bytes begin with the edit's length.

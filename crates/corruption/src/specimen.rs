@@ -502,165 +502,191 @@ impl Specimen {
     /// Where no sample has this name.
     pub fn sample(&self, name: &str) -> Result<()> {
         match name {
-            "ordinary" | "damaged" => {
-                self.load_plain()?;
-                self.write_weights(0)
-            }
-            "killed" => {
-                self.load_plain()?;
-                self.merges(2)?;
-                self.store.flush()?;
-                self.last_writes().map(drop)
-            }
-            "names" => {
-                self.name(0)?;
-                self.store.flush()?;
-                self.name(1)
-            }
-            "merges" => {
-                self.merges(0)?;
-                self.texts(0)?;
-                self.store.flush()?;
-                self.store.compact()?;
-                self.merges(1)?;
-                self.texts(1)?;
-                self.store.flush()?;
-                self.remove()?;
-                let range = vec![KeyRange::prefix_bytes(b"page/02")];
-                self.write(self.pages, Batch::new(&pages_shape()), Kind::Put, range)
-            }
-            "apart" => {
-                self.noises(0)?;
-                self.texts(0)?;
-                self.store.flush()?;
-                self.store.compact()?;
-                self.noises(1)?;
-                self.store.flush()
-            }
-            "wide" => {
-                let ids = self.store.create_keyspaces(&[new_keyspace(&wide_schema())])?;
-                for (round, &wide) in ids.iter().chain(&ids).chain(&ids).enumerate() {
-                    self.write(wide, wide_rows(round as u64), Kind::Put, Vec::new())?;
-                    if round < 2 {
-                        self.store.flush()?;
-                    }
-                }
-                Ok(())
-            }
-            // Several keyspaces a flush, whose tables share files.
-            "shared" => {
-                for round in 0..2 {
-                    self.merges(round)?;
-                    self.texts(round)?;
-                    self.write_weights(round)?;
-                    self.store.flush()?;
-                }
-                self.remove()
-            }
-            // Tables of several blocks with values, some of them null, and changes over them.
-            "statistics" => {
-                self.texts(0)?;
-                self.write_weights(0)?;
-                self.store.flush()?;
-                self.store.compact()?;
-                self.texts(1)
-            }
-            "dates" => {
-                let dates = self.store.create_keyspaces(&[new_keyspace(&dates_schema())])?[0];
-                self.write(dates, dates_rows(0)?, Kind::Put, Vec::new())?;
-                self.store.flush()?;
-                self.write(dates, dates_rows(1)?, Kind::Put, Vec::new())
-            }
-            // Also a vertex without edges, and an edge that is removed.
-            "properties" => {
-                let store = Arc::clone(&self.store) as Arc<dyn Store>;
-                let graph = Graph::open(store, properties_def())?;
-                for round in 0..2 {
-                    for part in [GraphPart::Forward, GraphPart::Reverse, GraphPart::Nodes] {
-                        if let Some(keyspace) = graph.keyspace(part) {
-                            let rows = properties_rows(part, round)?;
-                            self.write(keyspace, rows, Kind::Put, Vec::new())?;
-                        }
-                    }
-                    if round == 0 {
-                        self.store.flush()?;
-                    }
-                }
-                graph.remove(1, 1).map(drop)
-            }
+            "ordinary" | "damaged" => self.ordinary_sample(),
+            "killed" => self.killed_sample(),
+            "names" => self.names_sample(),
+            "merges" => self.merges_sample(),
+            "apart" => self.apart_sample(),
+            "wide" => self.wide_sample(),
+            "shared" => self.shared_sample(),
+            "statistics" => self.statistics_sample(),
+            "dates" => self.dates_sample(),
+            "properties" => self.properties_sample(),
             "search" => self.index_texts(),
             "vectors" => self.index_vectors(),
             "near" => self.index_near(),
-            "paths" => {
-                let schemas = path_schemas();
-                let new = schemas.each_ref().map(new_keyspace);
-                let ids = self.store.create_keyspaces(&new)?;
-                for round in 0..3 {
-                    let [documents, index] = path_rows(&schemas, round)?;
-                    self.write(ids[0], documents, Kind::Put, Vec::new())?;
-                    if let Some(before) = round.checked_sub(1) {
-                        let [_, stale] = path_rows(&schemas, before)?;
-                        self.write(ids[1], stale, Kind::Delete, Vec::new())?;
-                    }
-                    self.write(ids[1], index, Kind::Put, Vec::new())?;
-                    if round < 2 {
-                        self.store.flush()?;
-                    }
-                }
-                Ok(())
-            }
-            // String vertices; edges written from either end, replaced, and removed.
-            "undirected" => {
-                let store = Arc::clone(&self.store) as Arc<dyn Store>;
-                let weight = WeightType::Float;
-                let def = GraphDef {
-                    is_undirected: true,
-                    ..GraphDef::new("undirected", VertexType::Str, weight)
-                };
-                let graph = Graph::open(store, def)?;
-                let put = |us: [&str; 3], vs: [&str; 3], weights: [f64; 3]| {
-                    let (us, vs) = (VertexList::Str(&us), VertexList::Str(&vs));
-                    graph.upsert_list(us, vs, Some(WeightsRef::Float(&weights)))
-                };
-                put(["é", "b", "c"], ["b", "a", "c"], [0.5, 1.0, -2.0])?;
-                self.store.flush()?;
-                put(["a", "d", "b"], ["é", "c", "é"], [3.0, 4.0, 5.0])?;
-                let mut words = Vec::new();
-                graph.to_words(VertexList::Str(&["a", "b"]), &mut words)?;
-                graph.remove(words[0], words[1]).map(drop)
-            }
-            // Parallel edges with keys of either sign, replaced and removed.
-            "parallel" => {
-                let store = Arc::clone(&self.store) as Arc<dyn Store>;
-                let def = GraphDef {
-                    is_keyed: true,
-                    ..GraphDef::new("parallel", VertexType::U64, WeightType::Int)
-                };
-                let graph = Graph::open(store, def.clone())?;
-                for round in 0..2 {
-                    for part in [GraphPart::Forward, GraphPart::Reverse] {
-                        let schema = def.part_schema(part);
-                        let mut rows = Batch::new(&schema.shape());
-                        for i in 2 * round..2 * round + 6 {
-                            let mut row = vec![i / 4, i % 3, i - 3, 10 * i + round];
-                            if part == GraphPart::Reverse {
-                                row.swap(0, 1);
-                            }
-                            schema.append(row.into_iter().map(Value::Int).collect(), &mut rows)?;
-                        }
-                        if let Some(keyspace) = graph.keyspace(part) {
-                            self.write(keyspace, rows, Kind::Put, Vec::new())?;
-                        }
-                    }
-                    if round == 0 {
-                        self.store.flush()?;
-                    }
-                }
-                graph.remove_keyed(0, 1, -2).map(drop)
-            }
+            "paths" => self.paths_sample(),
+            "undirected" => self.undirected_sample(),
+            "parallel" => self.parallel_sample(),
             "unique" => self.unique_indexes(),
             other => panic!("no sample is named {other}"),
         }
+    }
+
+    fn ordinary_sample(&self) -> Result<()> {
+        self.load_plain()?;
+        self.write_weights(0)
+    }
+
+    fn killed_sample(&self) -> Result<()> {
+        self.load_plain()?;
+        self.merges(2)?;
+        self.store.flush()?;
+        self.last_writes().map(drop)
+    }
+
+    fn names_sample(&self) -> Result<()> {
+        self.name(0)?;
+        self.store.flush()?;
+        self.name(1)
+    }
+
+    fn merges_sample(&self) -> Result<()> {
+        self.merges(0)?;
+        self.texts(0)?;
+        self.store.flush()?;
+        self.store.compact()?;
+        self.merges(1)?;
+        self.texts(1)?;
+        self.store.flush()?;
+        self.remove()?;
+        let range = vec![KeyRange::prefix_bytes(b"page/02")];
+        self.write(self.pages, Batch::new(&pages_shape()), Kind::Put, range)
+    }
+
+    fn apart_sample(&self) -> Result<()> {
+        self.noises(0)?;
+        self.texts(0)?;
+        self.store.flush()?;
+        self.store.compact()?;
+        self.noises(1)?;
+        self.store.flush()
+    }
+
+    fn wide_sample(&self) -> Result<()> {
+        let ids = self.store.create_keyspaces(&[new_keyspace(&wide_schema())])?;
+        for (round, &wide) in ids.iter().chain(&ids).chain(&ids).enumerate() {
+            self.write(wide, wide_rows(round as u64), Kind::Put, Vec::new())?;
+            if round < 2 {
+                self.store.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Several keyspaces a flush, whose tables share files.
+    fn shared_sample(&self) -> Result<()> {
+        for round in 0..2 {
+            self.merges(round)?;
+            self.texts(round)?;
+            self.write_weights(round)?;
+            self.store.flush()?;
+        }
+        self.remove()
+    }
+
+    /// Tables of several blocks with values, some of them null, and changes over them.
+    fn statistics_sample(&self) -> Result<()> {
+        self.texts(0)?;
+        self.write_weights(0)?;
+        self.store.flush()?;
+        self.store.compact()?;
+        self.texts(1)
+    }
+
+    fn dates_sample(&self) -> Result<()> {
+        let dates = self.store.create_keyspaces(&[new_keyspace(&dates_schema())])?[0];
+        self.write(dates, dates_rows(0)?, Kind::Put, Vec::new())?;
+        self.store.flush()?;
+        self.write(dates, dates_rows(1)?, Kind::Put, Vec::new())
+    }
+
+    /// Also a vertex without edges, and an edge that is removed.
+    fn properties_sample(&self) -> Result<()> {
+        let store = Arc::clone(&self.store) as Arc<dyn Store>;
+        let graph = Graph::open(store, properties_def())?;
+        for round in 0..2 {
+            for part in [GraphPart::Forward, GraphPart::Reverse, GraphPart::Nodes] {
+                if let Some(keyspace) = graph.keyspace(part) {
+                    let rows = properties_rows(part, round)?;
+                    self.write(keyspace, rows, Kind::Put, Vec::new())?;
+                }
+            }
+            if round == 0 {
+                self.store.flush()?;
+            }
+        }
+        graph.remove(1, 1).map(drop)
+    }
+
+    fn paths_sample(&self) -> Result<()> {
+        let schemas = path_schemas();
+        let new = schemas.each_ref().map(new_keyspace);
+        let ids = self.store.create_keyspaces(&new)?;
+        for round in 0..3 {
+            let [documents, index] = path_rows(&schemas, round)?;
+            self.write(ids[0], documents, Kind::Put, Vec::new())?;
+            if let Some(before) = round.checked_sub(1) {
+                let [_, stale] = path_rows(&schemas, before)?;
+                self.write(ids[1], stale, Kind::Delete, Vec::new())?;
+            }
+            self.write(ids[1], index, Kind::Put, Vec::new())?;
+            if round < 2 {
+                self.store.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// String vertices; edges written from either end, replaced, and removed.
+    fn undirected_sample(&self) -> Result<()> {
+        let store = Arc::clone(&self.store) as Arc<dyn Store>;
+        let weight = WeightType::Float;
+        let def = GraphDef {
+            is_undirected: true,
+            ..GraphDef::new("undirected", VertexType::Str, weight)
+        };
+        let graph = Graph::open(store, def)?;
+        let put = |us: [&str; 3], vs: [&str; 3], weights: [f64; 3]| {
+            let (us, vs) = (VertexList::Str(&us), VertexList::Str(&vs));
+            graph.upsert_list(us, vs, Some(WeightsRef::Float(&weights)))
+        };
+        put(["é", "b", "c"], ["b", "a", "c"], [0.5, 1.0, -2.0])?;
+        self.store.flush()?;
+        put(["a", "d", "b"], ["é", "c", "é"], [3.0, 4.0, 5.0])?;
+        let mut words = Vec::new();
+        graph.to_words(VertexList::Str(&["a", "b"]), &mut words)?;
+        graph.remove(words[0], words[1]).map(drop)
+    }
+
+    /// Parallel edges with keys of either sign, replaced and removed.
+    fn parallel_sample(&self) -> Result<()> {
+        let store = Arc::clone(&self.store) as Arc<dyn Store>;
+        let def = GraphDef {
+            is_keyed: true,
+            ..GraphDef::new("parallel", VertexType::U64, WeightType::Int)
+        };
+        let graph = Graph::open(store, def.clone())?;
+        for round in 0..2 {
+            for part in [GraphPart::Forward, GraphPart::Reverse] {
+                let schema = def.part_schema(part);
+                let mut rows = Batch::new(&schema.shape());
+                for i in 2 * round..2 * round + 6 {
+                    let mut row = vec![i / 4, i % 3, i - 3, 10 * i + round];
+                    if part == GraphPart::Reverse {
+                        row.swap(0, 1);
+                    }
+                    schema.append(row.into_iter().map(Value::Int).collect(), &mut rows)?;
+                }
+                if let Some(keyspace) = graph.keyspace(part) {
+                    self.write(keyspace, rows, Kind::Put, Vec::new())?;
+                }
+            }
+            if round == 0 {
+                self.store.flush()?;
+            }
+        }
+        graph.remove_keyed(0, 1, -2).map(drop)
     }
 
     fn remove(&self) -> Result<()> {

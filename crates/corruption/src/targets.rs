@@ -7,8 +7,8 @@
 //! decoders get the fuzzer's bytes. They must be robust anyway: a checksum does not prove who wrote
 //! a file.
 
-use crate::image::Image;
-use crate::specimen::{Specimen, content, options, rows};
+use crate::seeds::{FOLDER, image};
+use crate::specimen::{content, options, rows};
 use base::{BytesColumn, KeyspaceId, Shape};
 use env::{Env, MemoryEnv};
 use ingest::{
@@ -49,25 +49,6 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "archive", run: archive, seeds: crate::seeds::archives },
     Target { name: "script", run: script, seeds: crate::seeds::scripts },
 ];
-
-const FOLDER: &str = "/db";
-
-/// The specimen as a killed process leaves it, made with the checksums of this process.
-pub fn image() -> &'static Image {
-    static IMAGE: OnceLock<Image> = OnceLock::new();
-    IMAGE.get_or_init(|| {
-        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
-        let made = Specimen::new(&env, Path::new(FOLDER)).and_then(|specimen| {
-            specimen.fill()?;
-            specimen.last_writes()?;
-            Ok(Image::of(&*env, Path::new(FOLDER)))
-        });
-        match made {
-            Ok(Ok(image)) => image,
-            other => panic!("the specimen cannot be made: {other:?}"),
-        }
-    })
-}
 
 fn files(ending: &str) -> Vec<&'static PathBuf> {
     let wanted = |path: &&PathBuf| match path.extension() {
@@ -113,6 +94,38 @@ pub fn manifest(data: &[u8]) {
     open_with("", data);
 }
 
+/// Calls each method of a reader of keys, for one row in `1 + skipped`.
+fn read_keys(reader: &KeyReader<'_>, key_words: usize, rows: usize, skipped: usize) {
+    let some = || (0..rows).step_by(1 + skipped);
+    let mut words = Vec::new();
+    for column in 0..key_words {
+        words.clear();
+        reader.column(column, 0..rows, &mut words);
+        some().for_each(|row| {
+            reader.get(column, row);
+        });
+    }
+    let samples = LazySamples::default();
+    for row in some() {
+        let key: Vec<u64> = (0..key_words).map(|column| reader.get(column, row)).collect();
+        let _ = (
+            reader.find(&key),
+            reader.find_first(&key),
+            reader.find_first_from(&key, reader.seek(&key, samples.get_for(reader))),
+            reader.lower_bound(&key),
+            reader.find_prefix(&key[..key_words - 1]),
+        );
+    }
+    reader.prefetch_entries();
+    // Past all keys, or all except damaged ones.
+    let key = vec![u64::MAX; key_words];
+    reader.find_first_from(&key, reader.seek(&key, None));
+    reader.prefetch_samples(&key, samples.get());
+    reader.find_first_from(&key, reader.seek(&key, samples.get()));
+    words.clear();
+    reader.distinct_first_words(&mut words);
+}
+
 /// One encoded column: codec, number of rows, bytes.
 ///
 /// Bytes that no encoder made may decode to different rows one by one than all together; the
@@ -148,32 +161,7 @@ pub fn codecs(data: &[u8]) {
         3 => {
             let key_words = 1 + usize::from(codec / 5) % 4;
             let Ok(reader) = KeyReader::parse(bytes, key_words, rows) else { return };
-            for column in 0..key_words {
-                words.clear();
-                reader.column(column, 0..rows, &mut words);
-                some().for_each(|row| {
-                    reader.get(column, row);
-                });
-            }
-            let samples = LazySamples::default();
-            for row in some() {
-                let key: Vec<u64> = (0..key_words).map(|column| reader.get(column, row)).collect();
-                let _ = (
-                    reader.find(&key),
-                    reader.find_first(&key),
-                    reader.find_first_from(&key, reader.seek(&key, samples.get_for(&reader))),
-                    reader.lower_bound(&key),
-                    reader.find_prefix(&key[..key_words - 1]),
-                );
-            }
-            reader.prefetch_entries();
-            // Past all keys, or all except damaged ones.
-            let key = vec![u64::MAX; key_words];
-            reader.find_first_from(&key, reader.seek(&key, None));
-            reader.prefetch_samples(&key, samples.get());
-            reader.find_first_from(&key, reader.seek(&key, samples.get()));
-            words.clear();
-            reader.distinct_first_words(&mut words);
+            read_keys(&reader, key_words, rows, usize::from(at));
         }
         _ => {
             let Ok(filter) = Filter::parse(bytes) else { return };

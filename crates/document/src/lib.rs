@@ -16,6 +16,13 @@
 //! assert_eq!(Pointer::parse("/langs/1")?.get(&ada), Some(&json!("en")));
 //! # Ok::<(), quipu_document::DocumentError>(())
 //! ```
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `error`, `merge`: errors; merges, which cannot fail.
+//! 2. `convert`, `pointer`: values of fields; places in a document.
+//! 3. `format`, `gist`, `patch`: files of documents, statistics of fields, changes.
 
 mod convert;
 mod error;

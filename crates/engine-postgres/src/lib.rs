@@ -9,6 +9,12 @@
 //! 2. The writer reads at `READ COMMITTED` after it has the lock, so it sees every earlier commit.
 //! 3. A process that alone may write holds a second advisory lock on the writer's connection. If
 //!    that connection is lost, it writes only after it has the lock again.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `connection`: one connection, its statements and its errors.
+//! 2. `postgres_map`: the map that `ordered` asks for.
 
 #[cfg(feature = "postgres")]
 mod connection;

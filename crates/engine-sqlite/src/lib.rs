@@ -8,6 +8,11 @@
 //! 2. The writer's connection begins with `BEGIN IMMEDIATE`, so it never fails later because
 //!    another connection wrote.
 //! 3. A process that may write holds a lock on a file beside the database until it ends.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `sqlite_map`: the map that `ordered` asks for.
 
 #[cfg(feature = "sqlite")]
 mod sqlite_map;

@@ -7,6 +7,12 @@
 //! function that Python calls catches its own panics. Two hundred bodies written by hand would be a
 //! rule that the next one forgets; a test of the module's sources checks that each `#[pymethods]`
 //! and `#[pyfunction]` has this attribute (decision 0038).
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `stub`: reads the docstrings of the stub.
+//! 2. `documented`: adds them to items.
 
 #![allow(clippy::disallowed_methods)] // it runs in the compiler, and reads the stub
 

