@@ -36,20 +36,7 @@ pub(crate) fn run(arguments: &Algo) -> Result<(), Failure> {
     interrupt::watch();
     let go_on = || interrupt::go_on();
     let graph = database.require_graph(name)?;
-    let is_weighted = match arguments.weight {
-        ProjectedWeight::None => false,
-        ProjectedWeight::Weight => true,
-        ProjectedWeight::Auto => {
-            algorithm.weights == WeightUse::IfThere && graph.def().weight != WeightType::None
-        }
-    };
-    let parallel = if arguments.undirected { Parallel::First } else { Parallel::Keep };
-    let options = ProjectOptions {
-        is_weighted,
-        is_undirected: arguments.undirected,
-        parallel,
-        property: None,
-    };
+    let options = project_options(arguments, algorithm.weights, graph.def().weight);
     let run = database.analytics_run().with_go_on(Some(&go_on));
     let run_options = RunOptions { go_on: Some(&go_on), ..RunOptions::default() };
     let projection = match &arguments.condition {
@@ -83,6 +70,24 @@ pub(crate) fn run(arguments: &Algo) -> Result<(), Failure> {
         Some(cause) if cause.kind() == io::ErrorKind::BrokenPipe => Failure::OutputClosed,
         _ => error.into(),
     })
+}
+
+fn project_options(
+    arguments: &Algo,
+    use_of_weights: WeightUse,
+    stored: WeightType,
+) -> ProjectOptions {
+    let is_weighted = match arguments.weight {
+        ProjectedWeight::None => false,
+        ProjectedWeight::Weight => true,
+        ProjectedWeight::Auto => use_of_weights == WeightUse::IfThere && stored != WeightType::None,
+    };
+    ProjectOptions {
+        is_weighted,
+        is_undirected: arguments.undirected,
+        parallel: if arguments.undirected { Parallel::First } else { Parallel::Keep },
+        property: None,
+    }
 }
 
 /// Prints all algorithms, or one with its parameters.

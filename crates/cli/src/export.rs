@@ -46,24 +46,32 @@ fn to_spark(arguments: &Export, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn to_file(arguments: &Export, edges_file: &Path) -> Result<(), Failure> {
-    let to_stdout = edges_file.as_os_str() == "-";
-    let format = if to_stdout { ExportFormat::Text(b',') } else { format_of(edges_file)? };
-    let nodes = arguments.nodes.as_deref();
-    let mut files = (!to_stdout).then_some(edges_file).into_iter().chain(nodes);
-    if let Some(file) = files.find(|file| !arguments.force && quipu::is_replaced(file)) {
+/// Refuses files that exist, unless `force`, and one file for both edges and vertices.
+fn check_targets(edges: Option<&Path>, nodes: Option<&Path>, force: bool) -> Result<(), Failure> {
+    if let Some(file) =
+        edges.into_iter().chain(nodes).find(|file| !force && quipu::is_replaced(file))
+    {
         return Err(Failure::Request(format!(
             "{} already exists\nhint: --force replaces it",
             file.display()
         )));
     }
-    let is_same = |nodes: &Path| quipu::is_same_output(nodes, edges_file);
-    if !to_stdout && nodes.is_some_and(is_same) {
+    if let (Some(edges), Some(nodes)) = (edges, nodes)
+        && quipu::is_same_output(nodes, edges)
+    {
         return Err(Failure::Request(format!(
             "{} is named for the edges and for the vertices\nhint: name two files",
-            edges_file.display()
+            edges.display()
         )));
     }
+    Ok(())
+}
+
+fn to_file(arguments: &Export, edges_file: &Path) -> Result<(), Failure> {
+    let to_stdout = edges_file.as_os_str() == "-";
+    let format = if to_stdout { ExportFormat::Text(b',') } else { format_of(edges_file)? };
+    let nodes = arguments.nodes.as_deref();
+    check_targets((!to_stdout).then_some(edges_file), nodes, arguments.force)?;
     let nodes = nodes.map(|file| format_of(file).map(|format| (file, format)));
     let nodes = nodes.transpose()?;
     interrupt::watch();

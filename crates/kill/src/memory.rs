@@ -87,6 +87,37 @@ fn run_limited(arguments: &Arguments, bytes: u64) -> Outcome<()> {
     Ok(())
 }
 
+/// Existing edges get another weight, in random order, each at most once.
+fn update(
+    graph: &quipu::Graph,
+    edges: u64,
+    random: &mut Random,
+    expected: &mut Sum,
+) -> Outcome<()> {
+    let text = |error: quipu::Error| error.to_string();
+    let changed = (BATCHES * BATCH_EDGES + SINGLES).min((edges / 4) as usize) as u64;
+    let step = edges / changed.max(1);
+    let mut order: Vec<u64> = (0..changed).map(|i| i * step).collect();
+    for i in (1..order.len()).rev() {
+        order.swap(i, random.below(i as u64 + 1) as usize);
+    }
+    let (singles, batched) = order.split_at(SINGLES.min(order.len() / 4));
+    for &i in singles {
+        let (u, v) = edge(i);
+        graph.upsert(u, v, Some(quipu::Weight::Float(-weight(i)))).map_err(text)?;
+    }
+    for batch in batched.chunks(BATCH_EDGES) {
+        let (us, vs): (Vec<_>, Vec<_>) = batch.iter().map(|&i| edge(i)).unzip();
+        let weights: Vec<_> = batch.iter().map(|&i| -weight(i)).collect();
+        graph.upsert_many(&us, &vs, Some(WeightsRef::Float(&weights))).map_err(text)?;
+    }
+    for &i in &order {
+        expected.remove(edge(i), weight(i));
+        expected.add(edge(i), -weight(i));
+    }
+    Ok(())
+}
+
 fn import_scan_update_scan(
     folder: &Path,
     options: &Options,
@@ -114,28 +145,8 @@ fn import_scan_update_scan(
     check_scan(&graph, expected)?;
     phases.end("scan");
 
-    // Existing edges get another weight, in random order, each at most once.
-    let changed = (BATCHES * BATCH_EDGES + SINGLES).min((edges / 4) as usize) as u64;
-    let step = edges / changed.max(1);
-    let mut order: Vec<u64> = (0..changed).map(|i| i * step).collect();
     let mut random = Random::new(7);
-    for i in (1..order.len()).rev() {
-        order.swap(i, random.below(i as u64 + 1) as usize);
-    }
-    let (singles, batched) = order.split_at(SINGLES.min(order.len() / 4));
-    for &i in singles {
-        let (u, v) = edge(i);
-        graph.upsert(u, v, Some(quipu::Weight::Float(-weight(i)))).map_err(text)?;
-    }
-    for batch in batched.chunks(BATCH_EDGES) {
-        let (us, vs): (Vec<_>, Vec<_>) = batch.iter().map(|&i| edge(i)).unzip();
-        let weights: Vec<_> = batch.iter().map(|&i| -weight(i)).collect();
-        graph.upsert_many(&us, &vs, Some(WeightsRef::Float(&weights))).map_err(text)?;
-    }
-    for &i in &order {
-        expected.remove(edge(i), weight(i));
-        expected.add(edge(i), -weight(i));
-    }
+    update(&graph, edges, &mut random, &mut expected)?;
     phases.end("update");
     check_scan(&graph, expected)?;
     phases.end("scan again");

@@ -41,6 +41,26 @@ pub(crate) fn are_distinct(
     head: &[Var],
     infos: &[RelationInfo],
 ) -> bool {
+    let told = determined(program, rule, head, infos);
+    rule.body.iter().all(|literal| match literal {
+        Literal::Atom { negated: true, .. }
+        | Literal::Condition(_)
+        | Literal::Assign { .. }
+        | Literal::Same(..) => true,
+        Literal::Atom { source, args, at, .. } => {
+            let keys = match source {
+                Source::Stored(stored) => infos[*stored].keys,
+                Source::Derived(_) => args.len(),
+            };
+            at.is_none() && all_told(&args[..keys], &told)
+        }
+        // A list may contain an item twice, and a search may bind no key.
+        Literal::Member { .. } | Literal::Search(_) => false,
+    })
+}
+
+/// For each variable, whether those of `head` determine it, as far as is known.
+fn determined(program: &Program, rule: &Rule, head: &[Var], infos: &[RelationInfo]) -> Vec<bool> {
     let mut told = vec![false; rule.variables.len()];
     head.iter().for_each(|&var| told[var] = true);
     let is_spelling = |stored: usize| {
@@ -77,24 +97,9 @@ pub(crate) fn are_distinct(
             }
         }
         if told.iter().filter(|&&told| told).count() == before {
-            break;
+            return told;
         }
     }
-    rule.body.iter().all(|literal| match literal {
-        Literal::Atom { negated: true, .. }
-        | Literal::Condition(_)
-        | Literal::Assign { .. }
-        | Literal::Same(..) => true,
-        Literal::Atom { source, args, at, .. } => {
-            let keys = match source {
-                Source::Stored(stored) => infos[*stored].keys,
-                Source::Derived(_) => args.len(),
-            };
-            at.is_none() && all_told(&args[..keys], &told)
-        }
-        // A list may contain an item twice, and a search may bind no key.
-        Literal::Member { .. } | Literal::Search(_) => false,
-    })
 }
 
 /// Whether all of these columns have determined variables.

@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::frames::frame;
 use base::{Batch, Keys, Projection};
 use exec::error::{Error, Result};
+use exec::storage::access_path::StoredPath;
 use model::{Frame, Series, Type, Value};
 use relation::{ColumnError, NameOverlay};
 use store::Read;
@@ -68,24 +69,11 @@ impl Engine {
             .append_columns(&columns, 0..known.len(), &coerce, &mut encoded)
             .map_err(|refused| wrong(name, &refused))?;
         path.order_ends(&mut encoded);
-        let (mut found, mut rows) = (Vec::new(), Batch::new(&path.shape));
-        let projection = Projection { keys: 0, ..Projection::ALL };
-        read.get_many(path.keyspace, &encoded.keys, projection, &mut found, &mut rows)?;
+        let (places, rows) = rows_found(read, &path, &encoded.keys)?;
         let mut present = vec![false; keys.len()];
-        let mut there = Vec::new();
-        for (place, _) in found.iter().enumerate().filter(|(_, found)| **found) {
-            present[known[place] as usize] = true;
-            there.push(place as u32);
+        for place in places {
+            present[known[place as usize] as usize] = true;
         }
-        let gathered = |words: &Vec<u64>| there.iter().map(|&row| words[row as usize]).collect();
-        let rows = Batch {
-            rows: there.len(),
-            keys: match &encoded.keys {
-                Keys::Words(words) => Keys::Words(words.iter().map(gathered).collect()),
-                Keys::Bytes(bytes) => Keys::Bytes(bytes.gather(&there)),
-            },
-            values: rows.values.iter().map(|column| column.gather(&there)).collect(),
-        };
         let spelled_by = dictionary.map(|dictionary| (dictionary, read));
         Ok((present, frame(&path, spelled_by, entry.string_columns(), rows)?))
     }
@@ -96,4 +84,23 @@ fn wrong(name: &str, refused: &ColumnError) -> Error {
     let ColumnError { row, column, why } = refused;
     let what = format!("relation `{name}`, key {row}, key column {column}: {why}");
     Error::hinted(what, Span::default(), "keys and their columns are counted from 0")
+}
+
+/// Looks keys up: the places in `keys` of those that exist, and their rows.
+fn rows_found(read: &dyn Read, path: &StoredPath, keys: &Keys) -> Result<(Vec<u32>, Batch)> {
+    let (mut found, mut rows) = (Vec::new(), Batch::new(&path.shape));
+    let projection = Projection { keys: 0, ..Projection::ALL };
+    read.get_many(path.keyspace, keys, projection, &mut found, &mut rows)?;
+    let there = found.iter().enumerate().filter(|(_, found)| **found);
+    let there: Vec<u32> = there.map(|(place, _)| place as u32).collect();
+    let gathered = |words: &Vec<u64>| there.iter().map(|&row| words[row as usize]).collect();
+    let rows = Batch {
+        rows: there.len(),
+        keys: match keys {
+            Keys::Words(words) => Keys::Words(words.iter().map(gathered).collect()),
+            Keys::Bytes(bytes) => Keys::Bytes(bytes.gather(&there)),
+        },
+        values: rows.values.iter().map(|column| column.gather(&there)).collect(),
+    };
+    Ok((there, rows))
 }

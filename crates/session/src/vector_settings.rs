@@ -38,65 +38,90 @@ pub(crate) fn vector_settings(
     settings: &[(Ident, Expr)],
     schema: &Schema,
 ) -> Result<Vec<(String, Value)>> {
-    let mut given: Vec<(&str, &Ident, &Expr)> = Vec::new();
-    for (setting, value) in settings {
-        let known = SETTINGS.iter().find(|(known, _)| *known == setting.text);
-        let Some((_, stored)) = known else { return Err(unknown(setting)) };
-        if given.iter().any(|(other, ..)| other == stored) {
-            return Err(Error::value(format!("`{setting}` is given twice"), setting.span));
-        }
-        given.push((stored, setting, value));
-    }
-    let find = |wanted: &str| given.iter().find(|(stored, ..)| *stored == wanted);
+    let given = Given::of(settings)?;
     for (needed, example) in [("dim", "the numbers in a vector"), ("fields", "[a column]")] {
-        if find(needed).is_none() {
+        if given.find(needed).is_none() {
             let what = format!("index `{name}` lacks the setting `{needed}`");
             return Err(Error::hinted(what, name.span, format!("write {needed}: {example}")));
         }
     }
-    let number = |wanted: &str, least: i64, most: i64, default: i64| match find(wanted) {
-        None => Ok(default),
-        Some((_, _, Expr::Literal(Value::Int(int), _))) if (least..=most).contains(int) => Ok(*int),
-        Some((_, setting, value)) => {
-            let what = format!("`{setting}` is an integer from {least} to {most}");
-            Err(Error::value(what, value.span()))
-        }
-    };
-    let choice = |wanted: &str, of: &[&str]| match find(wanted) {
-        None => Ok(of[0].to_owned()),
-        Some((_, setting, value)) => {
-            let found = word(value).filter(|word| of.contains(word));
-            let what = || format!("`{setting}` is one of {}", of.join(", "));
-            found.map(str::to_owned).ok_or_else(|| Error::value(what(), value.span()))
-        }
-    };
-    let is_set = |wanted: &str| match find(wanted) {
-        None => Ok(false),
-        Some((_, _, Expr::Literal(Value::Bool(is_set), _))) => Ok(*is_set),
-        Some((_, setting, value)) => {
-            Err(Error::value(format!("`{setting}` is true or false"), value.span()))
-        }
-    };
-    let dim = number("dim", 1, DIM_MAX, 0)?;
-    let dtype = choice("dtype", &["F32", "F64"])?;
+    let dim = given.number("dim", 1, DIM_MAX, 0)?;
+    let dtype = given.choice("dtype", &["F32", "F64"])?;
     let metrics = [Metric::L2, Metric::Cosine, Metric::InnerProduct].map(Metric::name);
     let kind = if dtype == "F64" { VectorKind::F64 } else { VectorKind::F32 };
-    let fields = find("fields").map(|(.., value)| fields(value, schema, kind, dim));
+    let fields = given.find("fields").map(|(_, value)| fields(value, schema, kind, dim));
     let mut stored = vec![
         ("dim", Value::Int(dim)),
         ("dtype", Value::Str(dtype)),
         ("fields", Value::List(fields.transpose()?.unwrap_or_default())),
-        ("distance", Value::Str(choice("distance", &metrics)?)),
-        ("m", Value::Int(number("m", 2, M_MAX, 16)?)),
-        ("ef_construction", Value::Int(number("ef_construction", 1, EF_CONSTRUCTION_MAX, 128)?)),
-        ("extend_candidates", Value::Bool(is_set("extend_candidates")?)),
-        ("keep_pruned_connections", Value::Bool(is_set("keep_pruned_connections")?)),
+        ("distance", Value::Str(given.choice("distance", &metrics)?)),
+        ("m", Value::Int(given.number("m", 2, M_MAX, 16)?)),
+        (
+            "ef_construction",
+            Value::Int(given.number("ef_construction", 1, EF_CONSTRUCTION_MAX, 128)?),
+        ),
+        ("extend_candidates", Value::Bool(given.is_set("extend_candidates")?)),
+        ("keep_pruned_connections", Value::Bool(given.is_set("keep_pruned_connections")?)),
     ];
-    if let Some((.., filter)) = find("filter") {
+    if let Some((_, filter)) = given.find("filter") {
         check_expression(filter, schema)?;
         stored.push(("filter", Value::Str(filter.to_string())));
     }
     Ok(stored.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// The settings of an index, each under the name by which it is stored.
+struct Given<'s>(Vec<(&'static str, &'s Ident, &'s Expr)>);
+
+impl<'s> Given<'s> {
+    fn of(settings: &'s [(Ident, Expr)]) -> Result<Self> {
+        let mut given = Self(Vec::new());
+        for (setting, value) in settings {
+            let known = SETTINGS.iter().find(|(known, _)| *known == setting.text);
+            let Some((_, stored)) = known else { return Err(unknown(setting)) };
+            if given.find(stored).is_some() {
+                return Err(Error::value(format!("`{setting}` is given twice"), setting.span));
+            }
+            given.0.push((stored, setting, value));
+        }
+        Ok(given)
+    }
+
+    fn find(&self, wanted: &str) -> Option<(&'s Ident, &'s Expr)> {
+        let found = self.0.iter().find(|(stored, ..)| *stored == wanted);
+        found.map(|&(_, setting, value)| (setting, value))
+    }
+
+    fn number(&self, wanted: &str, least: i64, most: i64, default: i64) -> Result<i64> {
+        match self.find(wanted) {
+            None => Ok(default),
+            Some((_, Expr::Literal(Value::Int(int), _))) if (least..=most).contains(int) => {
+                Ok(*int)
+            }
+            Some((setting, value)) => {
+                let what = format!("`{setting}` is an integer from {least} to {most}");
+                Err(Error::value(what, value.span()))
+            }
+        }
+    }
+
+    /// One of some words; the first is the default.
+    fn choice(&self, wanted: &str, of: &[&str]) -> Result<String> {
+        let Some((setting, value)) = self.find(wanted) else { return Ok(of[0].to_owned()) };
+        let found = word(value).filter(|word| of.contains(word));
+        let what = || format!("`{setting}` is one of {}", of.join(", "));
+        found.map(str::to_owned).ok_or_else(|| Error::value(what(), value.span()))
+    }
+
+    fn is_set(&self, wanted: &str) -> Result<bool> {
+        match self.find(wanted) {
+            None => Ok(false),
+            Some((_, Expr::Literal(Value::Bool(is_set), _))) => Ok(*is_set),
+            Some((setting, value)) => {
+                Err(Error::value(format!("`{setting}` is true or false"), value.span()))
+            }
+        }
+    }
 }
 
 fn unknown(setting: &Ident) -> Error {

@@ -1,8 +1,8 @@
 //! Turns search atoms into literals.
 
 use super::{Resolver, Scope, error, expression};
-use crate::ir::{Literal, SearchUse, Var};
-use crate::search::{SearchMethod, SearchParameter};
+use crate::ir::{self, Literal, SearchUse, Var};
+use crate::search::{SearchInput, SearchMethod, SearchParameter};
 use hashbrown::HashMap;
 use syntax::{Args, Diagnostic, Expr, Ident, Span, closest};
 
@@ -68,26 +68,26 @@ impl Resolver<'_> {
                 SearchParameter::Filter => filter = Some(value),
             }
         }
-        for (needed, input) in method.needed() {
-            if !inputs.iter().any(|(of, ..)| of == input) {
-                let message = format!("the search lacks the parameter `{needed}`");
-                let hint = format!("write ~{name}:{index}{{… | {needed}: …}}");
-                return Err(Diagnostic { message, span, hint: Some(hint) });
-            }
-        }
-        // The filter runs inside of the search, on the variables that the search binds.
-        let filter = filter.map(|filter| {
-            let resolved = expression(filter, &mut self.program.parameters, &mut |ident| {
-                Ok(own.get(&ident.text).copied().unwrap_or_else(|| scope.var(&ident.text)))
-            });
-            resolved.map(|resolved| (resolved, filter.span()))
-        });
-        let filter = filter.transpose()?;
+        check_needed(atom, method, &|needed| inputs.iter().any(|(of, ..)| *of == needed))?;
+        let filter = filter.map(|filter| self.search_filter(filter, &own, scope)).transpose()?;
         let search =
             SearchUse { relation, index: searched, inputs, columns, computed, filter, span };
         body.push(Literal::Search(Box::new(search)));
         body.append(&mut same);
         Ok(())
+    }
+
+    /// The filter runs inside of the search, on the variables that the search binds (`own`).
+    fn search_filter(
+        &mut self,
+        filter: &Expr,
+        own: &HashMap<String, Var>,
+        scope: &mut Scope,
+    ) -> Result<(ir::Expr, Span), Diagnostic> {
+        let resolved = expression(filter, &mut self.program.parameters, &mut |ident| {
+            Ok(own.get(&ident.text).copied().unwrap_or_else(|| scope.var(&ident.text)))
+        })?;
+        Ok((resolved, filter.span()))
     }
 }
 
@@ -103,4 +103,21 @@ fn parameter_of(method: SearchMethod, parameter: &Ident) -> Result<SearchParamet
         let message = format!("a search has no parameter `{parameter}`");
         Diagnostic { message, span: parameter.span, hint: Some(hint) }
     })
+}
+
+/// Fails where an atom lacks an input that the method needs.
+fn check_needed(
+    atom: &SearchAtom<'_>,
+    method: SearchMethod,
+    is_given: &dyn Fn(SearchInput) -> bool,
+) -> Result<(), Diagnostic> {
+    let &SearchAtom { name, index, span, .. } = atom;
+    match method.needed().iter().find(|(_, input)| !is_given(*input)) {
+        None => Ok(()),
+        Some((needed, _)) => {
+            let message = format!("the search lacks the parameter `{needed}`");
+            let hint = format!("write ~{name}:{index}{{… | {needed}: …}}");
+            Err(Diagnostic { message, span, hint: Some(hint) })
+        }
+    }
 }

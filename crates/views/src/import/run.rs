@@ -230,6 +230,20 @@ impl<'g> Run<'g> {
         Ok(())
     }
 
+    /// Fails if a transaction has assigned ids to vertices since the import began.
+    fn check_first_new(&self, names: Option<&Arc<Names>>) -> Result<()> {
+        if let (Some(names), Some(dictionary)) = (names, self.graph.dictionary()) {
+            // Transactions assign ids at their commit without this lock.
+            if dictionary.stored.free_id(&*self.store, names.first_new())? != names.first_new() {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    "a transaction named new vertices while the import ran; run the import again",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn write(
         &self,
         reporter: &Reporter<'_>,
@@ -282,15 +296,7 @@ impl<'g> Run<'g> {
         })?;
         report.bytes_written += bytes;
         reporter.tell(Phase::Commit)?;
-        if let (Some(names), Some(dictionary)) = (names, self.graph.dictionary()) {
-            // Transactions assign ids at their commit without this lock.
-            if dictionary.stored.free_id(&*self.store, names.first_new())? != names.first_new() {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    "a transaction named new vertices while the import ran; run the import again",
-                ));
-            }
-        }
+        self.check_first_new(names)?;
         bulk.commit()?;
         report.seconds = reporter.seconds();
         Ok(report)
