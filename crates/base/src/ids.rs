@@ -20,8 +20,16 @@ impl SeqNo {
 pub struct KeyspaceId(pub u32);
 
 /// An SSTable. Unique within a database and not reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u64);
+
+impl TableId {
+    /// The id after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
 
 impl fmt::Display for SeqNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -103,8 +103,11 @@ pub fn edits() -> Vec<Vec<u8>> {
         },
         definition: vec![1, 0, 1],
     };
-    let edit =
-        VersionEdit { keyspaces_added: vec![added], last_seq: Some(9), ..VersionEdit::default() };
+    let edit = VersionEdit {
+        keyspaces_added: vec![added],
+        last_seq: Some(base::SeqNo(9)),
+        ..VersionEdit::default()
+    };
     all.push(edit.encode());
     all
 }

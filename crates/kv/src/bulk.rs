@@ -148,7 +148,7 @@ impl BulkLoad for KvBulk {
         let seq = writer.last_seq + 1;
         let trees = inner.trees.load_full();
         let merging = inner.merging.lock();
-        let mut edit = VersionEdit { last_seq: Some(seq), ..VersionEdit::default() };
+        let mut edit = VersionEdit { last_seq: Some(SeqNo(seq)), ..VersionEdit::default() };
         for (keyspace, tables) in &mut self.written {
             let tree = &trees.get(*keyspace)?.tree;
             let is_apart = || merging.iter().all(|merging| merging.is_apart(*keyspace, tables));

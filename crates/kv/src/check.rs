@@ -194,10 +194,10 @@ fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
             if !ids.insert(table.meta.id) {
                 wrong(&table.meta, "the manifest names the table twice".into());
             }
-            if table.meta.id.max(table.meta.file_id()).0 >= state.next_table_id() {
+            if table.meta.id.max(table.meta.file_id()) >= state.next_table_id() {
                 wrong(&table.meta, "its number was never given out".into());
             }
-            let (most, last) = (table.meta.seq_max(), state.last_seq());
+            let (most, last) = (table.meta.seq_max(), state.last_seq().0);
             if most > last {
                 wrong(&table.meta, format!("sequence number {most} past the newest, {last}"));
             }

@@ -271,7 +271,7 @@ enum Rebuilt {
 }
 
 fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> {
-    let flushed = now.state.last_seq();
+    let flushed = now.state.last_seq().0;
     loop {
         match now.log.next().map_err(Error::from)? {
             Follow::Record(at, payload) => {
@@ -304,7 +304,7 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     };
     let log =
         WalReader::new(Arc::clone(&inner.env), &inner.folder.join(WAL), state.wal_first_live());
-    let last_seq = state.last_seq();
+    let last_seq = state.last_seq().0;
     let mut position = Position { state, log, last_seq };
     match follow(&trees, &mut position, &inner.folder) {
         Ok(found @ (Followed::UpToDate | Followed::Ahead)) => {

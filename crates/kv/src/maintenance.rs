@@ -7,6 +7,7 @@ use crate::convert::tree_error;
 use crate::inner::{Inner, Writer};
 use crate::shared_files::SharedWriters;
 use crate::trees::{Entry, Trees};
+use base::SeqNo;
 use base::mark::{Mark, hit};
 use env::JobKind;
 use env::sync::atomic::Ordering;
@@ -131,11 +132,11 @@ impl Inner {
             newest = writer.last_seq;
         }
         self.flush_sealed()?;
-        let recorded = self.manifest.lock().as_ref().map_or(newest, |m| m.state().last_seq());
+        let recorded = self.manifest.lock().as_ref().map_or(newest, |m| m.state().last_seq().0);
         if recorded < newest {
             // All later commits wrote to keyspaces that were dropped. Sequence numbers must still
             // not decrease.
-            let edit = VersionEdit { last_seq: Some(newest), ..VersionEdit::default() };
+            let edit = VersionEdit { last_seq: Some(SeqNo(newest)), ..VersionEdit::default() };
             self.log_edit(&edit)?;
         }
         self.sync_manifest()?;
@@ -193,7 +194,7 @@ impl Inner {
         let newest = protected.last().copied().unwrap_or(0);
         let trees = self.trees.load_full();
         let mut edit = VersionEdit {
-            last_seq: Some(self.sealed_seq.load(Ordering::Acquire)),
+            last_seq: Some(SeqNo(self.sealed_seq.load(Ordering::Acquire))),
             ..VersionEdit::default()
         };
         let segment = self.sealed_segment.load(Ordering::Acquire);

@@ -495,7 +495,7 @@ fn wal_options(inner: &Inner) -> WalOptions {
 fn replay_log(inner: &Inner, trees: &Trees, state: &State) -> Result<(Wal, u64)> {
     let wal_folder = inner.folder.join(WAL);
     create_folder_within(&*inner.env, &wal_folder)?;
-    let mut last_seq = state.last_seq();
+    let mut last_seq = state.last_seq().0;
     let flushed = last_seq;
     let mut held_back = Vec::new();
     let wal = Wal::open(

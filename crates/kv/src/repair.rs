@@ -21,7 +21,7 @@ use crate::outside::{check_is_folder, check_is_outside};
 use crate::record;
 use crate::wal;
 use crate::{Kv, KvOptions};
-use base::{Corruption, Key, KeyRange, KeyRef, KeyspaceId, Shape};
+use base::{Corruption, Key, KeyRange, KeyRef, KeyspaceId, SeqNo, Shape, TableId};
 use env::{Env, RandomReadFile};
 use lsm::context::{Context, TreeOptions, parse_table_file_name};
 use lsm::manifest::{AddedKeyspace, Manifest, SalvagedManifest, State, VersionEdit};
@@ -188,7 +188,7 @@ pub fn salvage(
     let folder = target.join(TABLES);
     create_folder_within(&**env, &folder)?;
     let cache = Arc::new(BlockCache::new(CACHE_BYTES));
-    let (options, next) = (TreeOptions::default(), state.next_table_id().max(1));
+    let (options, next) = (TreeOptions::default(), state.next_table_id().max(TableId(1)));
     let context = Context::new(Arc::clone(env), cache, vec![folder], options, false, next);
     let context = Arc::new(context);
 
@@ -512,7 +512,7 @@ fn write_manifest(
 ) -> Result<u64> {
     env.sync_folder(&context.folders[0]).map_err(env_error)?;
     let newest = placed.values().flatten().map(|table| table.meta.seq_max()).max().unwrap_or(0);
-    let flushed = state.last_seq().max(newest);
+    let flushed = state.last_seq().0.max(newest);
     let edit = VersionEdit {
         keyspaces_added: state
             .keyspaces()
@@ -528,7 +528,7 @@ fn write_manifest(
             .filter(|(_, tables)| !tables.is_empty())
             .map(|(&id, tables)| (id, TreeEdit { added: tables.clone(), removed: Vec::new() }))
             .collect(),
-        last_seq: Some(flushed),
+        last_seq: Some(SeqNo(flushed)),
         next_table_id: Some(context.next_table_id()),
         next_keyspace_id: Some(state.next_keyspace_id()),
         folders: Some(vec![TABLES.to_owned()]),

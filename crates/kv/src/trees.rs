@@ -135,7 +135,14 @@ mod tests {
     fn keyspaces_are_found_by_number_and_name_whatever_came_and_went() {
         let (env, cache) = (Arc::new(MemoryEnv::new(1)), Arc::new(BlockCache::new(1 << 20)));
         let folders = vec!["/tables".into()];
-        let context = Arc::new(Context::new(env, cache, folders, TreeOptions::default(), false, 1));
+        let context = Arc::new(Context::new(
+            env,
+            cache,
+            folders,
+            TreeOptions::default(),
+            false,
+            base::TableId(1),
+        ));
         let mut trees = Trees::default();
         let mut model: BTreeMap<u32, String> = BTreeMap::new();
         let mut word = 1_u64;

@@ -49,7 +49,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     env.create_folder(&PathBuf::from("tables"))?;
     let cache = Arc::new(BlockCache::new(512 << 20));
     let folders = vec![PathBuf::from("tables")];
-    let context = Context::new(env, cache, folders, TreeOptions::default(), false, 1);
+    let context =
+        Context::new(env, cache, folders, TreeOptions::default(), false, base::TableId(1));
     let mut rows = Rows::new(&shape());
     for user in 0..users {
         rows.keys.push(KeyRef::Words(&[user]));

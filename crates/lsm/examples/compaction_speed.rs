@@ -45,7 +45,8 @@ fn main() -> quipu_lsm::Result<()> {
     env.create_folder(&folder)?;
     let cache = Arc::new(BlockCache::new(256 << 20));
     let options = TreeOptions::default();
-    let context = Arc::new(Context::new(env.clone(), cache, vec![folder], options, false, 1));
+    let context =
+        Arc::new(Context::new(env.clone(), cache, vec![folder], options, false, base::TableId(1)));
     let values = vec![ColumnShape::Word { merge: None }];
     let shape = Shape { key: KeyShape::Words(2), values };
     let tree = Tree::open(context.clone(), KeyspaceId(1), shape.clone(), &[])?;

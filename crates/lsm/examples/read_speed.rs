@@ -58,7 +58,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     env.create_folder(&PathBuf::from("tables"))?;
     let cache = Arc::new(BlockCache::new(512 << 20));
     let folders = vec![PathBuf::from("tables")];
-    let context = Context::new(env, cache, folders, TreeOptions::default(), false, 1);
+    let context =
+        Context::new(env, cache, folders, TreeOptions::default(), false, base::TableId(1));
     let base = table(&context, &edges, 0, state)?;
     println!("{} edges in {:.1} MB", edges.len(), base.meta().summary.bytes as f64 / 1e6);
     let mut levels = vec![Run::default(); 6];

@@ -102,7 +102,14 @@ fn measure_flat(rows: usize) {
         let env = Arc::new(MemoryEnv::new(1));
         env.create_folder(Path::new("t")).expect("a folder");
         let cache = Arc::new(BlockCache::new(1 << 30));
-        let context = Context::new(env, cache, vec!["t".into()], TreeOptions::default(), false, 1);
+        let context = Context::new(
+            env,
+            cache,
+            vec!["t".into()],
+            TreeOptions::default(),
+            false,
+            base::TableId(1),
+        );
         let ns = nanoseconds(rows, || {
             let meta = build(&context, &shape, &input, true);
             context.env.remove(&context.table_path(meta.id, meta.folder)).expect("its own file");
@@ -141,7 +148,8 @@ fn measure(shape: &Shape, rows: &Rows, sources: u64, weighted: bool) {
     let env = Arc::new(MemoryEnv::new(1));
     env.create_folder(Path::new("t")).expect("a folder");
     let cache = Arc::new(BlockCache::new(1 << 30));
-    let context = Context::new(env, cache, vec!["t".into()], TreeOptions::default(), false, 1);
+    let context =
+        Context::new(env, cache, vec!["t".into()], TreeOptions::default(), false, base::TableId(1));
     let mut metas = Vec::new();
     for bottom in [true, false] {
         let ns = nanoseconds(rows.len(), || {

@@ -96,10 +96,10 @@ impl Context {
         folders: Vec<PathBuf>,
         options: TreeOptions,
         direct_reads: bool,
-        next_table_id: u64,
+        next_table_id: TableId,
     ) -> Self {
         let folder_bytes = Mutex::new(vec![0; folders.len()]);
-        let (next_table_id, written) = (next_table_id.into(), WrittenBytes::default());
+        let (next_table_id, written) = (next_table_id.0.into(), WrittenBytes::default());
         let files = Arc::new(OpenFiles::new(Arc::clone(&env), env.open_files_max()));
         Self {
             env,
@@ -177,15 +177,15 @@ impl Context {
 
     /// First id not given out yet.
     #[must_use]
-    pub fn next_table_id(&self) -> u64 {
-        self.next_table_id.load(Ordering::Relaxed)
+    pub fn next_table_id(&self) -> TableId {
+        TableId(self.next_table_id.load(Ordering::Relaxed))
     }
 
     /// Takes an existing table into account: its id is not assigned again, and its bytes count for
     /// its folder.
     pub fn note_table(&self, table: &TableMeta) {
-        let newest = table.id.0.max(table.file_id().0);
-        self.next_table_id.fetch_max(newest + 1, Ordering::Relaxed);
+        let newest = table.id.max(table.file_id());
+        self.next_table_id.fetch_max(newest.next().0, Ordering::Relaxed);
         self.count_bytes(table.folder, 0, table.summary.bytes);
         // A follower removes nothing, and sees tables come and go.
         if self.names_stay {

@@ -300,7 +300,7 @@ mod tests {
         let table = TableOptions { block_rows_max: 8, ..TableOptions::default() };
         let options = TreeOptions { table, table_bytes: 1000, ..TreeOptions::default() };
         let cache = Arc::new(BlockCache::new(1 << 20));
-        Arc::new(Context::new(env, cache, folders, options, false, 1))
+        Arc::new(Context::new(env, cache, folders, options, false, base::TableId(1)))
     }
 
     fn shape() -> Shape {
@@ -444,7 +444,7 @@ mod tests {
         writer.add(&rows, 0..50).unwrap();
         // The next file already exists, in either folder, so creating it fails.
         let before = files(&context);
-        for id in context.next_table_id()..context.next_table_id() + 3 {
+        for id in context.next_table_id().0..context.next_table_id().0 + 3 {
             for folder in 0..2 {
                 let path = context.table_path(base::TableId(id), folder);
                 context.env.create(&path).unwrap();

@@ -257,7 +257,8 @@ mod tests {
             env.create_folder("/t".as_ref()).unwrap();
             let cache = Arc::new(BlockCache::new(1 << 20));
             let folders = vec!["/t".into()];
-            let context = Context::new(env, cache, folders, TreeOptions::default(), false, 1);
+            let context =
+                Context::new(env, cache, folders, TreeOptions::default(), false, base::TableId(1));
             let values = vec![ColumnShape::Word { merge: None }];
             Self { context: Arc::new(context), shape: Shape { key: KeyShape::Words(1), values } }
         }

@@ -165,7 +165,8 @@ impl BackupPoint {
             false,
             state.next_table_id(),
         ));
-        let mut edit = VersionEdit { last_seq: Some(position.last_seq), ..VersionEdit::default() };
+        let mut edit =
+            VersionEdit { last_seq: Some(SeqNo(position.last_seq)), ..VersionEdit::default() };
         let mut shared = SharedWriters::new(&context);
         let trees = inner.trees.load();
         for entry in trees.iter() {
@@ -203,7 +204,7 @@ impl BackupPoint {
     fn list(&self, files: Vec<Entry>) -> List {
         List {
             identity: self.state.identity().unwrap_or(0),
-            seq: self.state.last_seq(),
+            seq: self.state.last_seq().0,
             moment_us: self.taken_us,
             files,
         }
@@ -339,8 +340,7 @@ impl Backup<'_> {
         // A database has a log folder; this one stays empty, because all rows are in tables.
         create_folder_within(env, &target.join(WAL))?;
 
-        let mut report =
-            BackupReport { seq: SeqNo(self.point.state.last_seq()), ..Default::default() };
+        let mut report = BackupReport { seq: self.point.state.last_seq(), ..Default::default() };
         let mut files = Vec::new();
         let (mut done, total) = (0, self.point.bytes());
         self.go_on(0, total)?;

@@ -12,7 +12,8 @@
 use crate::table::{SharedPlace, TableMeta, TableSummary};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit};
 use base::{
-    ColumnShape, Key, KeyShape, KeyspaceId, Merge, Shape, TableId, VALUES_MAX, WORDS_MAX, varint,
+    ColumnShape, Key, KeyShape, KeyspaceId, Merge, SeqNo, Shape, TableId, VALUES_MAX, WORDS_MAX,
+    varint,
 };
 
 /// First byte of every edit.
@@ -54,9 +55,9 @@ pub struct VersionEdit {
     /// The WAL segment from which recovery replays.
     pub wal_first_live: Option<u64>,
     /// No write in tables or in WAL segments before the first live one is newer than this.
-    pub last_seq: Option<u64>,
+    pub last_seq: Option<SeqNo>,
     /// First table id never given out.
-    pub next_table_id: Option<u64>,
+    pub next_table_id: Option<TableId>,
     /// First keyspace id never given out.
     pub next_keyspace_id: Option<u32>,
     /// Folders that hold tables, relative to the database's folder or absolute.
@@ -122,8 +123,8 @@ impl VersionEdit {
         });
         let numbers = [
             (WAL_FIRST_LIVE, self.wal_first_live),
-            (LAST_SEQ, self.last_seq),
-            (NEXT_TABLE_ID, self.next_table_id),
+            (LAST_SEQ, self.last_seq.map(|seq| seq.0)),
+            (NEXT_TABLE_ID, self.next_table_id.map(|id| id.0)),
             (NEXT_KEYSPACE_ID, self.next_keyspace_id.map(u64::from)),
         ];
         for (tag, number) in numbers {
@@ -213,8 +214,8 @@ impl VersionEdit {
                 self.keyspaces_dropped = input.list("dropped keyspaces", Input::keyspace)?;
             }
             WAL_FIRST_LIVE => self.wal_first_live = Some(input.number("a WAL segment")?),
-            LAST_SEQ => self.last_seq = Some(input.number("a sequence number")?),
-            NEXT_TABLE_ID => self.next_table_id = Some(input.number("a table")?),
+            LAST_SEQ => self.last_seq = Some(SeqNo(input.number("a sequence number")?)),
+            NEXT_TABLE_ID => self.next_table_id = Some(TableId(input.number("a table")?)),
             NEXT_KEYSPACE_ID => self.next_keyspace_id = Some(input.keyspace()?.0),
             FOLDERS => self.folders = Some(input.list("folders", |i| i.text("a folder"))?),
             IDENTITY => self.identity = Some(input.identity()?),
@@ -567,8 +568,8 @@ pub(crate) mod tests {
                 0..3,
             ),
             wal_first_live in any::<Option<u64>>(),
-            last_seq in any::<Option<u64>>(),
-            next_table_id in any::<Option<u64>>(),
+            last_seq in any::<Option<u64>>().prop_map(|seq| seq.map(SeqNo)),
+            next_table_id in any::<Option<u64>>().prop_map(|id| id.map(TableId)),
             next_keyspace_id in any::<Option<u32>>(),
             folders in prop::option::of(prop::collection::vec("\\PC{0,8}", 0..3)),
             identity in any::<Option<u128>>(),

@@ -2,7 +2,7 @@
 
 use super::edit::{AddedKeyspace, ChangedKeyspace, VersionEdit};
 use crate::version::{AddedTable, TreeEdit};
-use base::{Key, KeyShape, KeyspaceId, Shape, TableId};
+use base::{Key, KeyShape, KeyspaceId, SeqNo, Shape, TableId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fold of all edits of a manifest.
@@ -12,8 +12,8 @@ pub struct State {
     /// The same by name: there may be many, and each edit asks.
     names: BTreeMap<String, KeyspaceId>,
     wal_first_live: u64,
-    last_seq: u64,
-    next_table_id: u64,
+    last_seq: SeqNo,
+    next_table_id: TableId,
     next_keyspace_id: u32,
     folders: Vec<String>,
     identity: Option<u128>,
@@ -54,13 +54,13 @@ impl State {
 
     /// No write in tables or in WAL segments before the first live one is newer than this.
     #[must_use]
-    pub fn last_seq(&self) -> u64 {
+    pub fn last_seq(&self) -> SeqNo {
         self.last_seq
     }
 
     /// First table id never given out; larger than every id in use.
     #[must_use]
-    pub fn next_table_id(&self) -> u64 {
+    pub fn next_table_id(&self) -> TableId {
         self.next_table_id
     }
 
@@ -103,8 +103,8 @@ impl State {
             keyspace.tables.retain(|table| !removed.contains(&table.meta.id));
             keyspace.tables.extend(tree.added.iter().cloned());
             keyspace.tables.sort_by_key(|table| table.meta.id);
-            let ids = tree.added.iter().map(|table| table.meta.id.max(table.meta.file_id()).0);
-            let next = ids.max().map_or(0, |last| last.saturating_add(1));
+            let ids = tree.added.iter().map(|table| table.meta.id.max(table.meta.file_id()));
+            let next = ids.max().map_or(TableId::default(), TableId::next);
             self.next_table_id = self.next_table_id.max(next);
         }
         for id in &edit.keyspaces_dropped {
@@ -125,7 +125,7 @@ impl State {
         }
         self.wal_first_live = edit.wal_first_live.unwrap_or(self.wal_first_live);
         self.last_seq = edit.last_seq.unwrap_or(self.last_seq);
-        self.next_table_id = self.next_table_id.max(edit.next_table_id.unwrap_or(0));
+        self.next_table_id = self.next_table_id.max(edit.next_table_id.unwrap_or_default());
         self.next_keyspace_id = self.next_keyspace_id.max(edit.next_keyspace_id.unwrap_or(0));
         if let Some(folders) = &edit.folders {
             self.folders.clone_from(folders);
@@ -360,7 +360,7 @@ mod tests {
         state.apply(&add(2, "b")).unwrap();
         let edit = VersionEdit {
             wal_first_live: Some(4),
-            last_seq: Some(99),
+            last_seq: Some(SeqNo(99)),
             folders: Some(vec!["tables".into()]),
             ..tables(2, vec![table(7, 0, 3, &[1, 0], &[5, 0])], &[])
         };
@@ -368,7 +368,7 @@ mod tests {
         let drop_first =
             VersionEdit { keyspaces_dropped: vec![KeyspaceId(1)], ..VersionEdit::default() };
         state.apply(&drop_first).unwrap();
-        assert_eq!((state.next_table_id, state.next_keyspace_id), (8, 3));
+        assert_eq!((state.next_table_id, state.next_keyspace_id), (TableId(8), 3));
         let mut again = State::default();
         again.apply(&state.snapshot()).unwrap();
         assert_eq!(again, state);

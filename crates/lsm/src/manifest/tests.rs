@@ -33,7 +33,7 @@ fn replace_table(id: u64) -> VersionEdit {
     let removed = if id > 1 { vec![TableId(id - 1)] } else { Vec::new() };
     let added = vec![table(id, 0, id, &[id], &[id, 9])];
     VersionEdit {
-        last_seq: Some(id * 10),
+        last_seq: Some(base::SeqNo(id * 10)),
         wal_first_live: Some(id),
         ..VersionEdit::of_tree(KeyspaceId(1), TreeEdit { added, removed })
     }

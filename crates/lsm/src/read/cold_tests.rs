@@ -41,7 +41,8 @@ impl Cold {
         let table = TableOptions { block_rows_max, compress: false, ..TableOptions::default() };
         let options = TreeOptions { table, table_bytes: 512 << 10, ..TreeOptions::default() };
         let machine: Arc<dyn Env> = Arc::clone(&env) as Arc<dyn Env>;
-        let context = Context::new(machine, cache, vec!["/t".into()], options, direct, 1);
+        let context =
+            Context::new(machine, cache, vec!["/t".into()], options, direct, base::TableId(1));
         let context = Arc::new(context);
         let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
         let mut writer = RunWriter::new(&context, &shape, true, 0);

@@ -113,7 +113,8 @@ impl World {
         let table =
             TableOptions { block_rows_max, apart_value_bytes_min, ..TableOptions::default() };
         let options = TreeOptions { table, ..TreeOptions::default() };
-        let context = Context::new(env, cache, vec![PathBuf::from("t")], options, false, 1);
+        let context =
+            Context::new(env, cache, vec![PathBuf::from("t")], options, false, base::TableId(1));
         Self {
             active: Arc::new(Memtable::new(&shape)),
             shape,

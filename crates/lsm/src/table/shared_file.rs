@@ -408,7 +408,14 @@ mod tests {
         let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
         env.create_folder(Path::new("/a")).unwrap();
         let cache = Arc::new(BlockCache::new(1 << 20));
-        let context = Context::new(env, cache, vec!["/a".into()], TreeOptions::default(), false, 1);
+        let context = Context::new(
+            env,
+            cache,
+            vec!["/a".into()],
+            TreeOptions::default(),
+            false,
+            base::TableId(1),
+        );
         Arc::new(context.with_names_that_stay())
     }
 
@@ -494,11 +501,11 @@ mod tests {
             context.folders.clone(),
             TreeOptions::default(),
             false,
-            1,
+            base::TableId(1),
         );
         let again = again.with_names_that_stay();
         metas.iter().for_each(|meta| again.note_table(meta));
-        assert!(again.next_table_id() > metas[1].id.0.max(metas[1].file_id().0));
+        assert!(again.next_table_id() > metas[1].id.max(metas[1].file_id()));
         again.remove_table(&metas[0]).unwrap();
         assert_eq!(files(&again), 1);
         again.remove_table(&metas[1]).unwrap();

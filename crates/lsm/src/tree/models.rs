@@ -32,7 +32,7 @@ fn tree() -> Arc<Tree> {
         ..TreeOptions::default()
     };
     let cache = Arc::new(BlockCache::new(1 << 10));
-    let context = Context::new(env, cache, vec!["/t".into()], options, false, 1);
+    let context = Context::new(env, cache, vec!["/t".into()], options, false, base::TableId(1));
     Arc::new(Tree::open(Arc::new(context), KeyspaceId(1), shape(), &[]).expect("an empty tree"))
 }
 

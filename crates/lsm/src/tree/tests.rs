@@ -8,7 +8,9 @@ use crate::run_writer::RunWriter;
 use crate::table::{BlockCache, TableOptions};
 use crate::version::LEVEL_MAX;
 use base::shape::{int_to_word, word_to_int};
-use base::{Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Kind, Merge, Projection};
+use base::{
+    Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Kind, Merge, Projection, SeqNo, TableId,
+};
 use env::{Env, MemoryEnv};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -78,7 +80,7 @@ fn options() -> TreeOptions {
     }
 }
 
-fn context(env: &Arc<dyn Env>, next_table_id: u64) -> Arc<Context> {
+fn context(env: &Arc<dyn Env>, next_table_id: TableId) -> Arc<Context> {
     let folders = vec![PathBuf::from("/db/a"), PathBuf::from("/db/b")];
     let cache = Arc::new(BlockCache::new(1 << 20));
     Arc::new(Context::new(env.clone(), cache, folders, options(), false, next_table_id))
@@ -134,7 +136,7 @@ impl World {
         let folders = Some(vec!["a".into(), "b".into()]);
         let edit = VersionEdit { keyspaces_added: vec![added], folders, ..VersionEdit::default() };
         manifest.append(&edit).unwrap();
-        let tree = Tree::open(context(&env, 1), KEYSPACE, shape.clone(), &[]).unwrap();
+        let tree = Tree::open(context(&env, TableId(1)), KEYSPACE, shape.clone(), &[]).unwrap();
         let (snapshots, model) = (Vec::new(), Model::default());
         Self { env, shape, manifest, tree, seq: 0, snapshots, model }
     }
@@ -174,7 +176,7 @@ impl World {
 
     fn install(&mut self, edit: &TreeEdit, drop_sealed: &[Arc<Memtable>]) {
         let edit_of_all = VersionEdit {
-            last_seq: Some(self.seq),
+            last_seq: Some(SeqNo(self.seq)),
             next_table_id: Some(self.tree.context().next_table_id()),
             ..VersionEdit::of_tree(KEYSPACE, edit.clone())
         };
