@@ -32,6 +32,9 @@ use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, SEEK_ROWS, Step, Ties, Var};
 /// Rows that are read without asking whether sorting is cheaper.
 pub(crate) const ROWS_FREE: u64 = 256;
 
+/// A scan in order counts toward a trie if it read more than the relation's rows divided by this.
+const LONG_PART: u64 = 16;
+
 /// Most rows that are read first.
 const FIRST_ROWS_MAX: usize = 1024;
 
@@ -97,7 +100,8 @@ impl Operator for OrderedScan<'_> {
     ) -> Result<Wanted> {
         let Self { at, input, relation, in_trie } = self;
         let planned = pipeline.steps[at].planned;
-        let (Step::Stored { path, .. }, Some(order)) = (&planned.step, planned.row_order) else {
+        let (Step::Stored { stored, path, .. }, Some(order)) = (&planned.step, planned.row_order)
+        else {
             return Ok(true);
         };
         let path = &relation.paths[*path];
@@ -133,7 +137,7 @@ impl Operator for OrderedScan<'_> {
             PassOn { at, input, relation, reads: &reads, rows, piece_rows, read_rows: 0 };
         let goes_on = scan.first_rows(order, path, pipeline, context, out)?;
         let read_rows = scan.read_rows;
-        if read_rows > ROWS_FREE {
+        if read_rows > ROWS_FREE.max(context.plan.infos[*stored].rows / LONG_PART) {
             pipeline.rows_in_trie(at, input, read_rows, context)?;
         }
         Ok(goes_on)
