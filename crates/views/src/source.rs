@@ -1,6 +1,6 @@
 //! The source and target of a view: the store, a snapshot or a transaction.
 
-use crate::SharedTransaction;
+use crate::transaction::SharedTransaction;
 use std::fmt;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Read, Result, Snapshot, Store, WriteBatch};

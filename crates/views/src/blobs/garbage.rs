@@ -12,8 +12,8 @@
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{empty_batch, large_ids};
 use super::{Blobs, LARGE};
-use crate::SharedTransaction;
 use crate::source::Source;
+use crate::transaction::SharedTransaction;
 use base::{Key, KeyRange, Projection};
 use env::Env;
 use foldhash::fast::RandomState;

@@ -33,9 +33,9 @@ pub use read::{BlobScan, KeyScan};
 pub use rows::BlobRows;
 pub use stream::{BlobReader, BlobWriter};
 
-use crate::SharedTransaction;
 use crate::parts::{ATTEMPTS_MAX, find_with_parts};
 use crate::source::Source;
+use crate::transaction::SharedTransaction;
 use base::{KeyspaceId, Projection};
 use env::Env;
 use relation::{BlobsDef, BlobsPart, Definition, check_name, invalid};

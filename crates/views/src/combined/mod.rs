@@ -44,9 +44,9 @@ pub use combiner::{Combiner, VALUE_BYTES_MAX};
 pub use read::{CombinedRows, CombinedScan};
 pub use relation::CombinedDef;
 
-use crate::SharedTransaction;
 use crate::keys::empty_keys;
 use crate::source::Source;
+use crate::transaction::SharedTransaction;
 use crate::write_buffer::{Buffered, Buffering, Schedule, Steps, WriteBuffer};
 use base::{Batch, BytesColumn, Column, KeyspaceId};
 use combiner::CombineFn;

@@ -27,8 +27,8 @@ mod write;
 pub use number::{Number, NumberColumn, NumberList};
 pub use read::{CounterRows, CounterScan};
 
-use crate::SharedTransaction;
 use crate::source::Source;
+use crate::transaction::SharedTransaction;
 use crate::write_buffer::{Buffered, Buffering, Schedule, Steps, WriteBuffer};
 use base::{KeyspaceId, Merge};
 use env::Env;

@@ -40,9 +40,9 @@ pub use reconcile::{GraphDoubts, InDoubt, Reconciled};
 pub use relation::{ABSENT, GraphDef, GraphPart, VertexType, WeightType};
 pub use scan::{EdgeScan, VertexScan};
 
-use crate::SharedTransaction;
 use crate::parts::{ATTEMPTS_MAX, find_with_parts};
 use crate::source::Source;
+use crate::transaction::SharedTransaction;
 use base::KeyspaceId;
 use base::shape::int_to_word;
 pub(crate) use edges::weight_words;

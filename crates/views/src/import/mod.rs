@@ -43,5 +43,5 @@ pub use spill::remove_stale_runs;
 #[doc(hidden)]
 pub mod bench {
     //! The sorter without an import, for `examples/sort_speed.rs`.
-    pub use super::sorter::sort_pairs;
+    pub use crate::import::sorter::sort_pairs;
 }

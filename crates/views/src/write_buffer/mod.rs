@@ -8,6 +8,7 @@
 //! - `buffer`: the hash tables, and all locking.
 //! - `drain`: writes the tables in key order, in steps, while increments continue.
 //! - `schedule`: the job that writes a buffer some time after its first increment.
+//! - `settings`: how much is buffered.
 //! - `registry`: all buffers of a database, to write them before a flush, a backup or the close.
 
 mod buffer;
@@ -16,13 +17,15 @@ mod drain;
 mod models;
 mod registry;
 mod schedule;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use buffer::{Accumulate, Buffer, RefKey};
 pub(crate) use drain::{BYTES_A_ROW, Patience, Steps};
-pub use registry::{Buffering, Registry};
+pub use registry::Registry;
 pub(crate) use schedule::{Buffered, Schedule};
+pub use settings::Buffering;
 
 use base::{KeyRef, Keys};
 use env::Env;

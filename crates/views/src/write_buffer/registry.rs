@@ -4,8 +4,7 @@
 use crate::combined::{self, Combined, CombinedDef, Combiner};
 use crate::counters::{self, Counters, CountersDef};
 use crate::owner::check_process;
-use crate::write_buffer::drain::ROWS_A_CHUNK;
-use crate::write_buffer::{BYTES_A_ROW, Buffered};
+use crate::write_buffer::{Buffered, Buffering};
 use base::KeyspaceId;
 use env::sync::Mutex;
 use env::{Env, Owner};
@@ -13,31 +12,7 @@ use relation::{Schema, check_name, invalid, new_keyspace};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use store::{Durability, Error, ErrorKind, KeyspaceInfo, Result, Store};
-
-/// Settings of the write buffers.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffering {
-    /// Durability of commits. Only [`Durability::None`] buffers increments.
-    pub durability: Durability,
-    /// Maximum number of buffered keys of a view. Long string keys of counters count as several,
-    /// see [`Buffering::BYTES_A_ROW`].
-    pub rows_max: u64,
-    /// Maximum bytes of buffered combined values and their keys, of one view.
-    pub bytes_max: u64,
-    /// Rows of counters in one commit: [`Buffering::COMMIT_ROWS`], except in tests.
-    pub commit_rows: usize,
-}
-
-impl Buffering {
-    /// Default number of rows in a commit. Readers of these keys wait for one commit, some tenths
-    /// of a millisecond.
-    pub const COMMIT_ROWS: usize = ROWS_A_CHUNK;
-
-    /// Bytes of a buffered key with its sum. A string key takes twice its length besides; each
-    /// `BYTES_A_ROW` of these count as one more key.
-    pub const BYTES_A_ROW: u64 = BYTES_A_ROW;
-}
+use store::{Error, ErrorKind, KeyspaceInfo, Result, Store};
 
 /// Opens counters and combined values, each once per database. Views stay open: a new handle of a
 /// view finds its buffered increments. In a child of a `fork` nothing is opened and nothing is
