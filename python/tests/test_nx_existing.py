@@ -226,6 +226,19 @@ def test_many_edges_are_added_as_networkx_adds_them(vertex: Any, kind: Any, dire
     assert nx.utils.graphs_equal(nx.Graph(again) if kind is quipu.nx.Graph else nx.DiGraph(again), plain)
 
 
+@pytest.mark.parametrize("kind", [quipu.nx.Graph, quipu.nx.DiGraph])
+def test_weights_that_are_no_property_are_not_read(kind: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_native, "VERTICES_MIN", 0)
+    db = quipu.open()
+    db.graph("g", edges={"since": "int?"}).upsert_many([1, 2, 3], [2, 3, 4])
+    G: Any = kind(db=db, name="g")
+    monkeypatch.setattr(G._stored.store, "attributes", lambda: pytest.fail("attributes were read"))
+    plain = getattr(nx, kind.__name__)([(1, 2), (2, 3), (3, 4)])
+    assert nx.pagerank(G) == pytest.approx(nx.pagerank(plain))
+    assert nx.single_source_dijkstra(G, 1) == nx.single_source_dijkstra(plain, 1)
+    assert not G._stored.cache.is_complete()
+
+
 @pytest.mark.parametrize("memory", [None, 0])
 def test_directions_that_differ_are_not_one_edge(memory: Any):
     db = quipu.open()

@@ -203,6 +203,10 @@ class ExistingStore(Store):
         """Return the attributes of the edges of :meth:`neighbors`."""
         return self.all_rows("edges")[3]
 
+    def lacks(self, name: Any) -> bool:
+        """Return whether no edge has this attribute, since it is no property."""
+        return name not in self._of_edges.names
+
     def _positions(self, vertices: Any) -> Ints:
         if self._graph.vertex == "str":
             return np.asarray([self._strings[n] for n in vertices.tolist()], "int64")

@@ -232,6 +232,10 @@ class Store:
         found = self._run(f"?[{columns}] := *{self._ref('edges')}{{{columns}}}").to_numpy()
         return found["attributes"][self._neighbor_order(found)].tolist()
 
+    def lacks(self, name: Any) -> bool:
+        """Return whether no edge has this attribute, as far as the relations' columns tell."""
+        return False
+
     def positions(self, side: str, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """Return the positions of edges that are stored, by source and target."""
         wanted = [list(pair) for pair in pairs]

@@ -73,7 +73,11 @@ def read_weights(G: Any, rows: Rows, name: Any, combine: Combine | None, default
     found = rows.weights.get(key) if is_clean else None
     if found is None:
         if store is not None and is_clean and not G._stored.cache.is_complete():
-            found = _from_bytes(store.attributes(), name, default)
+            if store.lacks(name):
+                found = _numbers([default])
+                found.values = np.full(len(rows.targets), found.values[0])
+            else:
+                found = _from_bytes(store.attributes(), name, default)
             if combine is not None:
                 found = _combined(found, rows, combine)
         else:
