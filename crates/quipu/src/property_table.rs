@@ -87,37 +87,14 @@ impl PropertyTable {
             std::mem::take(&mut input.columns).into_iter().map(Some).collect();
         for one in picked {
             let Some(column) = raw.get_mut(one.column).and_then(Option::take) else { continue };
-            let mut unfit = Vec::new();
-            let series = match column {
-                RawColumn::Text(column) => {
-                    converted(&column, &one.column_type, options, &mut unfit)
-                }
-                RawColumn::FileValues(series) => {
-                    converted_series(series, &one.column_type, &mut unfit)
-                }
-                RawColumn::Values(series) => series,
-            };
-            for Unfit { row, expected, found } in unfit {
-                bad.entry(row).or_insert_with(|| input.error(row, one.column, expected, found));
-            }
+            let series = convert(column, one, &input, options, &mut bad);
             let series = match one.role {
                 Role::Weight => {
                     let at = (&input, one.column);
                     self.weights(series, at, options, &mut bad, &mut left_out)
                 }
-                role => {
-                    let is_needed = !matches!(one.column_type, Type::Nullable(_));
-                    let nulls = (0..series.len()).filter(|&row| is_needed && is_null(&series, row));
-                    for row in nulls {
-                        let expected = match role {
-                            Role::Vertex => "a vertex",
-                            Role::Key => "a key",
-                            Role::Weight | Role::Property => "a value",
-                        };
-                        bad.entry(row).or_insert_with(|| {
-                            input.error(row, one.column, expected.to_owned(), "nothing".to_owned())
-                        });
-                    }
+                Role::Vertex | Role::Key | Role::Property => {
+                    note_nulls(&series, one, &input, &mut bad);
                     series
                 }
             };
@@ -184,6 +161,48 @@ impl PropertyTable {
                 (0..series.len()).map(value).collect::<Vec<_>>().into()
             }
         }
+    }
+}
+
+/// Converts a column to its type. `bad` gets the first error of each row.
+fn convert(
+    column: RawColumn,
+    one: &Picked,
+    input: &RawRows,
+    options: &TextOptions,
+    bad: &mut BTreeMap<usize, InputError>,
+) -> Series {
+    let mut unfit = Vec::new();
+    let series = match column {
+        RawColumn::Text(column) => converted(&column, &one.column_type, options, &mut unfit),
+        RawColumn::FileValues(series) => converted_series(series, &one.column_type, &mut unfit),
+        RawColumn::Values(series) => series,
+    };
+    for Unfit { row, expected, found } in unfit {
+        bad.entry(row).or_insert_with(|| input.error(row, one.column, expected, found));
+    }
+    series
+}
+
+/// Adds the rows without a value in a column that needs one to `bad`.
+fn note_nulls(
+    series: &Series,
+    one: &Picked,
+    input: &RawRows,
+    bad: &mut BTreeMap<usize, InputError>,
+) {
+    if matches!(one.column_type, Type::Nullable(_)) {
+        return;
+    }
+    let expected = match one.role {
+        Role::Vertex => "a vertex",
+        Role::Key => "a key",
+        Role::Weight | Role::Property => "a value",
+    };
+    for row in (0..series.len()).filter(|&row| is_null(series, row)) {
+        bad.entry(row).or_insert_with(|| {
+            input.error(row, one.column, expected.to_owned(), "nothing".to_owned())
+        });
     }
 }
 
