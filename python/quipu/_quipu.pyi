@@ -422,9 +422,9 @@ class Database:
             script: One query, one system op that begins with ``::``, or a script of several in
                 braces.
             params: Values of the parameters, by their names after ``$``. ``None``, ``bool``,
-                ``int``, ``float``, ``str``, ``bytes``, ``list``, ``tuple``, ``UUID``, ``date``,
-                ``datetime`` and ``timedelta`` keep their types; a ``datetime`` without a time zone
-                is in UTC; a ``dict`` becomes Json; NumPy scalars become numbers, dates, times or
+                ``int``, ``float``, ``str``, ``bytes``, ``list``, ``tuple``, ``UUID``, ``Decimal``,
+                ``date``, ``datetime`` and ``timedelta`` keep their types; a ``datetime`` without a
+                time zone is in UTC; a ``dict`` becomes Json; NumPy scalars become numbers, dates, times or
                 durations, NumPy arrays lists.
             timeout: Timeout in seconds, which overrides that of the script; 0 is none. ``None``:
                 the ``:timeout`` of the script, else 300.
@@ -4387,10 +4387,11 @@ class Relation:
 
         ``Int`` becomes int64, ``Float`` float64, ``Bool`` bool, ``String`` string, ``Bytes``
         binary, and a vector a fixed-size list. ``Uuid`` becomes Arrow's extension type
-        ``arrow.uuid``, which Polars reads as bytes. A list of booleans, numbers, strings, bytes,
-        dates, timestamps or durations becomes a list, one of UUIDs a list of strings. ``Json``
-        becomes Arrow's extension type ``arrow.json`` (text, in Polars under ``.ext.storage()``).
-        Other types become text in the notation of scripts. A column of ``Any`` gets its type from
+        ``arrow.uuid``, which Polars reads as bytes. ``Decimal`` becomes a decimal with the digits
+        of its values, as in :meth:`Result.to_arrow`. A list of booleans, numbers, strings, bytes,
+        dates, timestamps or durations becomes a list, one of UUIDs or decimals a list of
+        strings. ``Json`` becomes Arrow's extension type ``arrow.json`` (text, in Polars under
+        ``.ext.storage()``). Other types become text in the notation of scripts. A column of ``Any`` gets its type from
         its values, as in :meth:`Result.to_arrow`.
 
         Raises:
@@ -4434,10 +4435,12 @@ class Result:
     - vectors of one length: a ``fixed_size_list`` of floats
     - UUIDs: the extension type ``arrow.uuid``, which Polars reads as bytes
     - lists whose items are all booleans, numbers, strings, bytes, dates, timestamps, durations or
-      lists: a ``list``; UUIDs in lists are ``utf8``
+      lists: a ``list``; UUIDs and decimals in lists are ``utf8``
     - Json: the extension type ``arrow.json``
     - Validity: a ``struct`` of ``microseconds`` and ``asserted``
     - Date: ``date32``; Timestamp: ``timestamp[us, UTC]``; Duration: ``duration[us]``
+    - Decimal: ``decimal128(38, s)``, where ``s`` is the largest number of digits behind the point;
+      ``decimal256(76, s)`` if they need it; in lists ``utf8``
     - only nulls: ``null``; any other column may contain nulls too
 
     ``put`` takes columns of these types back. Any other column, and one of several types, is

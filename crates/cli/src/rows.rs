@@ -187,6 +187,7 @@ fn json(value: &Value) -> serde_json::Value {
         | Value::Uuid(_)
         | Value::Date(_)
         | Value::Timestamp(_)
-        | Value::Duration(_) => json!(value.to_string()),
+        | Value::Duration(_)
+        | Value::Decimal(_) => json!(value.to_string()),
     }
 }

@@ -93,7 +93,7 @@ enum Kind {
 fn cell(answer: &Answer, row: usize, column: usize) -> Cell {
     let kind = answer.with_value(row, column, |value| match value {
         Value::Null => Kind::Null,
-        Value::Int(_) | Value::Id(_) | Value::Float(_) => Kind::Number,
+        Value::Int(_) | Value::Id(_) | Value::Float(_) | Value::Decimal(_) => Kind::Number,
         _ => Kind::Other,
     });
     Cell { text: on_one_line(&answer.shown(row, column)), kind }

@@ -1,7 +1,7 @@
 //! Typed access to the arguments of a call, with uniform error messages.
 
 use crate::Failure;
-use model::{Value, Vector};
+use model::{Decimal, Value, Vector};
 use std::fmt::{self, Write};
 
 /// Maximum number of characters of a value in a message.
@@ -19,6 +19,7 @@ pub(crate) struct Call<'a> {
 pub(crate) enum Number {
     Int(i128),
     Float(f64),
+    Decimal(Decimal),
 }
 
 impl Number {
@@ -27,6 +28,7 @@ impl Number {
             Value::Int(int) => Some(Self::Int(i128::from(int))),
             Value::Id(id) => Some(Self::Int(i128::from(id))),
             Value::Float(float) => Some(Self::Float(float)),
+            Value::Decimal(decimal) => Some(Self::Decimal(decimal)),
             _ => None,
         }
     }
@@ -35,6 +37,16 @@ impl Number {
         match self {
             Self::Int(int) => int as f64,
             Self::Float(float) => float,
+            Self::Decimal(decimal) => decimal.to_float(),
+        }
+    }
+
+    /// The decimal of an integer or a decimal; `None` for a float and a long integer.
+    pub(crate) fn to_decimal(self) -> Option<Decimal> {
+        match self {
+            Self::Int(int) => Decimal::of_int(int),
+            Self::Float(_) => None,
+            Self::Decimal(decimal) => Some(decimal),
         }
     }
 }
@@ -61,11 +73,12 @@ impl<'a> Call<'a> {
         self.number(i).map(Number::to_float)
     }
 
-    /// Argument `i` as an integer. Accepts floats that are whole numbers.
+    /// Argument `i` as an integer. Accepts floats and decimals that are whole numbers.
     pub(crate) fn int(self, i: usize) -> Result<i64, Failure> {
         let int = match self.value(i) {
             Value::Int(int) => Some(*int),
             Value::Float(float) => whole(*float),
+            Value::Decimal(decimal) => decimal.to_int().and_then(|int| int.try_into().ok()),
             _ => None,
         };
         int.ok_or_else(|| self.refuse(i, "an integer"))

@@ -2,13 +2,13 @@
 //!
 //! # Why numbers compare differently in keys
 //! As keys, `1` and `1.0` are different values. A condition compares numerically: `1 == 1.0`, `0.0
-//! == -0.0`. Integers and floats are compared exactly, without rounding the integer. NaN equals
+//! == -0.0`. Numbers of all kinds are compared exactly, without rounding one of them. NaN equals
 //! itself and is above every number, so the order is total.
 
 use crate::Failure;
 use crate::call::{Call, Number, describe};
 use crate::temporal;
-use model::Value;
+use model::{Decimal, Value};
 use std::cmp::Ordering;
 
 /// Equality in conditions: numerical for numbers, identity for other values.
@@ -46,6 +46,16 @@ fn order(a: Number, b: Number) -> Ordering {
         }
         (Number::Int(a), Number::Float(b)) => int_to_float(a, b),
         (Number::Float(a), Number::Int(b)) => int_to_float(b, a).reverse(),
+        (Number::Decimal(a), b) => decimal_to(a, b),
+        (a, Number::Decimal(b)) => decimal_to(b, a).reverse(),
+    }
+}
+
+fn decimal_to(decimal: Decimal, number: Number) -> Ordering {
+    match number {
+        Number::Float(float) => decimal.compare_to_float(float),
+        // All integers here are decimals.
+        other => decimal.cmp(&other.to_decimal().unwrap_or(decimal)),
     }
 }
 
@@ -86,8 +96,8 @@ pub(crate) fn ordered(
     }
 }
 
-/// max and min. A value whose order relative to the current result is `better` replaces it. If an
-/// integer and a float are equal, the integer is the smaller one.
+/// max and min. A value whose order relative to the current result is `better` replaces it. Of
+/// equal numbers the integer is the smallest and the decimal the largest.
 pub(crate) fn extreme(
     name: &'static str,
     args: &[Value],
@@ -106,10 +116,10 @@ pub(crate) fn extreme(
             _ if compare(value, value).is_none() => return Err(refuse_extreme(call, value)),
             _ => {}
         }
-        if compare(value, found).is_none() {
+        let Some(order) = compare(value, found) else {
             return Err(incomparable(call, found, value));
-        }
-        if value.cmp(found) == better {
+        };
+        if order.then_with(|| value.cmp(found)) == better {
             found = value;
         }
     }
@@ -151,6 +161,15 @@ mod tests {
          gt(to_float('NAN'), 1) => true
          le(to_float('NAN'), 1.0) => false
          ge('b', 'a') => true
+         eq(1, to_decimal('1.00')) => true
+         eq(0.5, to_decimal('0.5')) => true
+         eq(0.1, to_decimal('0.1')) => false
+         gt(0.1, to_decimal('0.1')) => true
+         lt(9007199254740993, to_decimal('9007199254740993.5')) => true
+         gt(9007199254740994, to_decimal('9007199254740993.5')) => true
+         lt(to_decimal('1e37'), to_float('NAN')) => true
+         lt(to_decimal('-5'), to_float('NEG_INF')) => false
+         lt(to_decimal('1'), '1') => lt: cannot compare a Decimal (1) with a String (\"1\")
          lt([1], [1, 0]) => true
          le(null, null) => true
          lt(1, 'a') => lt: cannot compare an Int (1) with a String (\"a\")
@@ -167,6 +186,9 @@ mod tests {
          max(1.0, 1) => 1.0
          min(1, 1.0) => 1
          max(3, 18446744073709551615, 2.5) => 18446744073709551615
+         max(1, to_decimal('1'), 1.0) => 1
+         max(9007199254740994, to_decimal('9007199254740993.5')) => 9007199254740994
+         min(1, to_decimal('0.5'), 0.6) => 0.5
          max('a', 'b') => \"b\"
          max(null) => max: expected numbers, strings or other values with an order, found null
          max([1, 2]) => max: expected numbers, strings or other values with an order, found a list ([1, 2])

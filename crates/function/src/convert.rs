@@ -1,9 +1,9 @@
-//! to_string, to_int, to_float, to_bool, to_unity, to_uuid.
+//! to_string, to_int, to_float, to_decimal, to_bool, to_unity, to_uuid.
 
 use crate::Failure;
 use crate::call::{Call, Number};
 use crate::json;
-use model::{Json, Type, Value};
+use model::{Decimal, Json, Type, Value};
 use serde_json::Value as Tree;
 
 /// Strings are returned unchanged, UUIDs in standard notation, bytes as base64, other values as
@@ -31,6 +31,10 @@ pub(crate) fn to_int(args: &[Value]) -> Result<Value, Failure> {
         Value::Float(float) => match crate::call::whole(float.trunc()) {
             Some(int) => Ok(Value::Int(int)),
             None => Err(call.refuse(0, "a number that an Int can hold")),
+        },
+        Value::Decimal(decimal) => match i64::try_from(decimal.trunc()) {
+            Ok(int) => Ok(Value::Int(int)),
+            Err(_) => Err(call.refuse(0, "a number that an Int can hold")),
         },
         Value::Str(text) => match text.parse() {
             Ok(int) => Ok(Value::Int(int)),
@@ -66,6 +70,18 @@ pub(crate) fn to_float(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Float(float))
 }
 
+/// The decimal of a number or of a text. A float becomes the shortest decimal that reads as it.
+pub(crate) fn to_decimal(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("to_decimal", args);
+    let value = call.value(0);
+    let wanted = match value {
+        Value::Str(_) => "a decimal number of at most 38 digits",
+        _ if Number::of(value).is_some() => "a number of at most 38 digits",
+        _ => return Err(call.refuse(0, "a number or a string")),
+    };
+    Type::Decimal.coerce(value.clone()).map_err(|_| call.refuse(0, wanted))
+}
+
 pub(crate) fn to_bool(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Bool(truth(Call::new("to_bool", args).value(0))))
 }
@@ -91,6 +107,7 @@ fn truth(value: &Value) -> bool {
         Value::Validity(validity) => validity.assert,
         Value::Date(_) | Value::Timestamp(_) => true,
         Value::Duration(us) => *us != 0,
+        Value::Decimal(decimal) => *decimal != Decimal::ZERO,
     }
 }
 
@@ -151,6 +168,23 @@ mod tests {
          to_float('PI') => 3.141592653589793
          to_float(' 1') => to_float: expected a string that is a number, found a String (\" 1\")
          to_float(18446744073709551615) => 1.8446744073709552e19
+         to_decimal('1.10') => 1.1
+         to_decimal(-0.25) => -0.25
+         to_decimal(18446744073709551615) => 18446744073709551615
+         to_decimal(to_decimal('7')) => 7
+         to_decimal('1,5') => to_decimal: expected a decimal number of at most 38 digits, found a String (\"1,5\")
+         to_decimal(1e300) => to_decimal: expected a number of at most 38 digits, found a Float (1e300)
+         to_decimal(true) => to_decimal: expected a number or a string, found a Bool (true)
+         to_string(to_decimal('-0.50')) => \"-0.5\"
+         to_int(to_decimal('-2.9')) => -2
+         to_int(to_decimal('1e19')) => to_int: expected a number that an Int can hold, found a Decimal (10000000000000000000)
+         to_float(to_decimal('0.1')) => 0.1
+         to_bool(to_decimal('0.0')) => false
+         is_decimal(to_decimal(1)) => true
+         is_decimal(1.5) => false
+         is_num(to_decimal(1)) => true
+         is_finite(to_decimal(1)) => true
+         is_finite('a') => false
          to_bool('false') => true
          to_bool(0.0) => false
          to_bool(json({})) => false

@@ -13,11 +13,11 @@ pub(crate) fn int(value: &Value) -> bool {
 }
 
 pub(crate) fn number(value: &Value) -> bool {
-    int(value) || matches!(value, Value::Float(_))
+    int(value) || matches!(value, Value::Float(_) | Value::Decimal(_))
 }
 
 pub(crate) fn finite(value: &Value) -> bool {
-    int(value) || matches!(value, Value::Float(float) if float.is_finite())
+    number(value) && !infinite(value) && !nan(value)
 }
 
 pub(crate) fn infinite(value: &Value) -> bool {

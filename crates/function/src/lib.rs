@@ -41,7 +41,7 @@ mod testing;
 mod tests;
 
 pub use aggregate::{
-    Accumulate, Aggregate, OWN, Start, UserAggregate, aggregate, aggregates, mean,
+    Accumulate, Aggregate, OWN, Start, UserAggregate, aggregate, aggregates, decimal_of_rows, mean,
 };
 pub use budget::{MemoryEstimate, UNASKED_BYTES, bytes_of};
 pub use comparison::{compare, equal};

@@ -5,8 +5,8 @@ use crate::{
     Failure, Function, FunctionContext, MemoryEstimate, arithmetic, bits, comparison, control,
     convert, json, kind, list, math, random, regexes, string, temporal, time, vector,
 };
-use model::Value;
 use model::calendar::SECOND_US;
+use model::{Decimal, Value};
 use std::cmp::Ordering;
 
 /// The function with this name.
@@ -103,7 +103,7 @@ static FUNCTIONS: &[Function] = &[
     pure("bit_not", 1, 1, |args, _| bits::bit_not(args)),
     pure("bit_or", 2, 2, |args, _| bits::bitwise("bit_or", args, |a, b| a | b)),
     pure("bit_xor", 2, 2, |args, _| bits::bitwise("bit_xor", args, |a, b| a ^ b)),
-    pure("ceil", 1, 1, |args, _| arithmetic::rounded("ceil", args, f64::ceil)),
+    pure("ceil", 1, 1, |args, _| arithmetic::rounded("ceil", args, f64::ceil, Decimal::ceil)),
     asks(pure("chars", 1, 1, string::chars)),
     times(4, pure("chunks", 2, 2, list::chunks)),
     times(4, pure("chunks_exact", 2, 2, list::chunks_exact)),
@@ -129,7 +129,7 @@ static FUNCTIONS: &[Function] = &[
     pure("exp", 1, 1, |args, _| math::float("exp", args, f64::exp)),
     pure("exp2", 1, 1, |args, _| math::float("exp2", args, f64::exp2)),
     times(1, pure("first", 1, 1, |args, _| list::first(args))),
-    pure("floor", 1, 1, |args, _| arithmetic::rounded("floor", args, f64::floor)),
+    pure("floor", 1, 1, |args, _| arithmetic::rounded("floor", args, f64::floor, Decimal::floor)),
     little(pure("format_timestamp", 1, 2, |args, _| time::format_timestamp(args))),
     asks(pure("from_substrings", 1, 1, string::from_substrings)),
     little(pure("ge", 2, 2, |args, _| comparison::ordered("ge", args, Ordering::is_ge))),
@@ -147,6 +147,9 @@ static FUNCTIONS: &[Function] = &[
     })),
     little(pure("is_date", 1, 1, |args, _| {
         kind::is(args, |value| matches!(value, Value::Date(_)))
+    })),
+    little(pure("is_decimal", 1, 1, |args, _| {
+        kind::is(args, |value| matches!(value, Value::Decimal(_)))
     })),
     little(pure("is_duration", 1, 1, |args, _| {
         kind::is(args, |value| matches!(value, Value::Duration(_)))
@@ -230,7 +233,7 @@ static FUNCTIONS: &[Function] = &[
     asks(pure("regex_replace_all", 3, 3, regexes::regex_replace_all)),
     tree(pure("remove_json_path", 2, 2, |args, _| json::remove_json_path(args))),
     times(1, pure("reverse", 1, 1, list::reverse)),
-    pure("round", 1, 1, |args, _| arithmetic::rounded("round", args, f64::round)),
+    pure("round", 1, 2, |args, _| arithmetic::round(args)),
     little(pure("second", 1, 1, |args, _| temporal::second(args))),
     tree(pure("set_json_path", 3, 3, json::set_json_path)),
     pure("signum", 1, 1, |args, _| arithmetic::signum(args)),
@@ -248,6 +251,7 @@ static FUNCTIONS: &[Function] = &[
     pure("tanh", 1, 1, |args, _| math::float("tanh", args, f64::tanh)),
     part(pure("to_bool", 1, 1, |args, _| convert::to_bool(args))),
     little(pure("to_date", 1, 1, |args, _| temporal::to_date(args))),
+    little(pure("to_decimal", 1, 1, |args, _| convert::to_decimal(args))),
     little(pure("to_duration", 1, 1, |args, _| temporal::to_duration(args))),
     little(pure("to_float", 1, 1, |args, _| convert::to_float(args))),
     little(pure("to_int", 1, 1, |args, _| convert::to_int(args))),

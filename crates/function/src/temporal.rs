@@ -19,7 +19,7 @@
 use crate::Failure;
 use crate::call::{Call, Number};
 use model::calendar::{DAY_US, SECOND_US, date_of_days, days_of_date, midnight_us};
-use model::{Type, Value};
+use model::{Decimal, Type, Value};
 
 /// Whether an argument is a date, a timestamp or a duration.
 pub(crate) fn is_among(args: &[Value]) -> bool {
@@ -110,6 +110,10 @@ pub(crate) fn mul(call: Call<'_>, left: &Value, right: &Value) -> Result<Value, 
                 duration(call, product.and_then(|product| i64::try_from(product).ok()))
             }
             Some(Number::Float(by)) => duration(call, rounded(*us as f64 * by)),
+            Some(Number::Decimal(by)) => {
+                let product = Decimal::of_int(i128::from(*us)).and_then(|us| us.checked_mul(by));
+                duration(call, product.and_then(nearest))
+            }
             None => Err(unfitting(call, left, right)),
         },
         _ => numbers(call, left, right, crate::arithmetic::mul),
@@ -127,6 +131,11 @@ pub(crate) fn div(call: Call<'_>) -> Result<Value, Failure> {
                 duration(call, i64::try_from(quotient).ok())
             }
             Some(Number::Float(by)) => duration(call, rounded(*us as f64 / by)),
+            Some(Number::Decimal(Decimal::ZERO)) => Err(call.fail("the divisor is 0")),
+            Some(Number::Decimal(by)) => {
+                let quotient = Decimal::of_int(i128::from(*us)).and_then(|us| us.checked_div(by));
+                duration(call, quotient.and_then(nearest))
+            }
             None => Err(unfitting(call, call.value(0), by)),
         },
         (left, right) => Err(unfitting(call, left, right)),
@@ -187,6 +196,11 @@ fn plain(value: &Value) -> &'static str {
 /// The nearest integer, halves away from zero; `None` if it does not fit.
 fn rounded(us: f64) -> Option<i64> {
     crate::call::whole(us.round())
+}
+
+/// The nearest integer of a decimal, halves away from zero; `None` if it does not fit.
+fn nearest(us: Decimal) -> Option<i64> {
+    us.rounded(0)?.to_int().and_then(|us| i64::try_from(us).ok())
 }
 
 fn date(call: Call<'_>, days: Option<i64>) -> Result<Value, Failure> {
@@ -273,6 +287,10 @@ fn seconds_us(call: Call<'_>) -> Option<Option<i64>> {
             us.and_then(|us| i64::try_from(us).ok())
         }
         Number::Float(seconds) => rounded(seconds * SECOND_US as f64),
+        Number::Decimal(seconds) => {
+            let us = Decimal::of_int(i128::from(SECOND_US)).and_then(|us| us.checked_mul(seconds));
+            us.and_then(nearest)
+        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::testing::context;
 use crate::{aggregates, functions, lookup};
-use model::{Json, Validity, Value, Vector};
+use model::{Decimal, Json, Validity, Value, Vector};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -26,6 +26,10 @@ fn any_value() -> impl Strategy<Value = Value> {
         text.prop_map(Value::Str),
         prop::collection::vec(any::<u8>(), 0..4).prop_map(Value::Bytes),
         any::<[u8; 16]>().prop_map(Value::Uuid),
+        (any::<i64>(), 0..39_i32)
+            .prop_map(|(digits, scale)| Decimal::new(i128::from(digits), scale).unwrap())
+            .prop_map(Value::Decimal),
+        Just(Value::Decimal(Decimal::new(10_i128.pow(38) - 1, 0).unwrap())),
         prop_oneof![Just(i32::MIN), Just(i32::MAX), any::<i32>()].prop_map(Value::Date),
         prop_oneof![Just(i64::MIN), Just(i64::MAX), any::<i64>()].prop_map(Value::Timestamp),
         prop_oneof![Just(i64::MIN), Just(i64::MAX), any::<i64>()].prop_map(Value::Duration),

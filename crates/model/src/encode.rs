@@ -4,7 +4,8 @@
 //! ```text
 //! value    := tag:u8 body
 //! 1 null     2 false     3 true
-//! 4 number   image:u64be rest:u16be          see `number.rs`
+//! 4 number   image:u64be rest:u16be          see `number.rs`; a decimal goes on with its digits,
+//!                                            see `encode/decimal.rs`
 //! 5 string   escaped     6 bytes   escaped     10 json  escaped
 //! 7 uuid     16 bytes
 //! 8 list     value* 0
@@ -17,11 +18,12 @@
 //! Tags start at 1, so the end of a list (0) sorts before any item. An *image* is a float as an
 //! unsigned integer of the same order.
 
+mod decimal;
 mod list_item;
 
 pub use list_item::{ListItem, decode_list_item};
 
-use crate::number::{Number, from_key};
+use crate::number::{self, Number, from_key};
 use crate::value::{Json, Validity, Value, Vector};
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 use std::fmt;
@@ -67,11 +69,14 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
         Value::Null => out.push(NULL),
         Value::Bool(false) => out.push(FALSE),
         Value::Bool(true) => out.push(TRUE),
-        Value::Int(_) | Value::Id(_) | Value::Float(_) => {
+        Value::Int(_) | Value::Id(_) | Value::Float(_) | Value::Decimal(_) => {
             out.push(NUMBER);
             let (image, rest) = value.number_key().unwrap_or_default();
             out.extend_from_slice(&image.to_be_bytes());
             out.extend_from_slice(&rest.to_be_bytes());
+            if let Value::Decimal(value) = value {
+                decimal::encode(*value, out);
+            }
         }
         Value::Str(text) => escape(STRING, text.as_bytes(), out),
         Value::Bytes(bytes) => escape(BYTES, bytes, out),
@@ -231,6 +236,13 @@ fn decode(bytes: &mut &[u8], depth: usize) -> Result<Value, DecodeError> {
         NUMBER => {
             let image = u64::from_be_bytes(take(bytes)?);
             let rest = u16::from_be_bytes(take(bytes)?);
+            if rest == number::DECIMAL {
+                let value = decimal::decode(bytes)?;
+                return match number::decimal_key(value) == (image, rest) {
+                    true => Ok(Value::Decimal(value)),
+                    false => Err(wrong(bytes, "a decimal after a float that is not its own")),
+                };
+            }
             match from_key(image, rest) {
                 Some(Number::Float(float)) => Ok(Value::Float(float)),
                 Some(Number::Int(int)) => i64::try_from(int)
@@ -332,6 +344,8 @@ fn wrong(bytes: &[u8], what: &'static str) -> DecodeError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decimal::Decimal;
+    use crate::decimal::tests::decimal;
     use proptest::prelude::*;
     use std::cmp::Ordering;
 
@@ -355,6 +369,12 @@ mod tests {
                 other => other,
             }),
             Just(Value::Float(-0.0)),
+            decimal().prop_map(Value::Decimal),
+            decimal().prop_map(|value| Value::Float(value.to_float())),
+            decimal().prop_map(|value| match i64::try_from(value.trunc()) {
+                Ok(int) => Value::Int(int),
+                Err(_) => Value::Decimal(value),
+            }),
         ]
     }
 
@@ -396,13 +416,28 @@ mod tests {
         out
     }
 
-    /// Compares numbers without their keys: by exact value, then the integer first.
+    /// Compares numbers without their keys: by exact value, then the integer first and the decimal
+    /// last. `None` where a decimal is beside an integer above 2^53, or a float is NaN.
     fn plain(a: &Value, b: &Value) -> Option<Ordering> {
         let int = |value: &Value| match *value {
             Value::Int(int) => Some(i128::from(int)),
             Value::Id(id) => Some(i128::from(id)),
             _ => None,
         };
+        /// Integers up to here are floats, too.
+        const EXACT_MAX: u128 = 1 << 53;
+        match (a, b) {
+            (Value::Decimal(a), Value::Decimal(b)) => return Some(a.cmp(b)),
+            (Value::Decimal(a), &Value::Float(b)) if !b.is_nan() => {
+                return Some(a.compare_to_float(b).then(Ordering::Greater));
+            }
+            (Value::Decimal(a), _) => {
+                let int = int(b).filter(|int| int.unsigned_abs() <= EXACT_MAX)?;
+                return Some(a.cmp(&Decimal::of_int(int)?).then(Ordering::Greater));
+            }
+            (_, Value::Decimal(_)) => return plain(b, a).map(Ordering::reverse),
+            _ => {}
+        }
         match (int(a), int(b), a, b) {
             (Some(a), Some(b), ..) => Some(a.cmp(&b)),
             (None, None, Value::Float(a), Value::Float(b)) => Some(a.total_cmp(b)),
@@ -461,7 +496,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_value_or_an_error(bytes in proptest::collection::vec(0..14_u8, 0..24)) {
+        fn any_bytes_are_a_value_or_an_error(bytes in proptest::collection::vec(prop_oneof![0..17_u8, 0x7d..0x83_u8], 0..24)) {
             let mut rest = &bytes[..];
             let next = decode_next(&mut rest);
             let mut other = &bytes[..];

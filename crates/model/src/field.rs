@@ -94,6 +94,8 @@ mod tests {
         comes_back(&Type::Date, Value::Date(-1));
         comes_back(&Type::Timestamp, Value::Timestamp(-1_500_001));
         comes_back(&Type::Duration, Value::Duration(90_000_001));
+        let price = crate::Decimal::parse("-12.50").unwrap();
+        comes_back(&Type::Decimal, Value::Decimal(price));
         let dates = Type::List(Box::new(Type::Nullable(Box::new(Type::Date))), None);
         comes_back(&dates, Value::List(vec![Value::Date(5), Value::Null]));
         let floats = Value::Vector(Vector::F32(vec![0.1, -2.5]));

@@ -9,14 +9,15 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
-//! 1. `number`: integers beside floats.
-//! 2. `calendar`: dates, times and durations as text.
+//! 1. `calendar`, `decimal`: dates, times and durations as text, and decimal numbers.
+//! 2. `number`: integers, floats and decimals in one order.
 //! 3. `value`: values and their order.
 //! 4. `encode`, `json_path`, `tree`, `types`: their bytes, paths into JSON, their JSON, and the
 //!    types of columns.
 //! 5. `field`, `series`, `words`: values as fields of text, columns of values, values as words.
 
 pub mod calendar;
+mod decimal;
 mod encode;
 mod field;
 mod json_path;
@@ -27,6 +28,7 @@ mod types;
 mod value;
 mod words;
 
+pub use decimal::{Decimal, DecimalSum};
 pub use encode::{
     BorrowedValue, DecodeError, ListItem, decode_list_item, decode_next, decode_str, decode_tuple,
     decode_value, encode_str, encode_tuple, encode_value,

@@ -1,4 +1,4 @@
-//! Sort keys of numbers: integers and floats in one exact order.
+//! Sort keys of numbers: integers, floats and decimals in one order.
 //!
 //! # The key of a number
 //! A key is a float image (8 bytes) and a rest (2 bytes).
@@ -8,13 +8,24 @@
 //!   are equal, otherwise their distance plus 1. Adjacent floats below 2^64 are at most 2048 apart,
 //!   so the distance fits.
 //!
-//! At equal values the integer comes first (0 before 1). An integer between two floats sorts
+//! - A decimal has the image of the largest float that is not above it, and the largest rest. Its
+//!   digits follow, because decimals between two floats have the same key.
+//!
+//! At equal values the integer comes first, then the float. Below 2^53 no integer lies between two
+//! floats, so all numbers are in the order of their values. Above, a decimal comes after the
+//! integers that share its float. Conditions compare the values.
+//!
+//! At equal values the integer has the rest 0, the float 1. An integer between two floats sorts
 //! between them. The integer zero takes the image of -0.0, the smaller of the two zeros.
 
+use crate::decimal::Decimal;
 use base::shape::{float_to_word, word_to_float};
 
 /// The rest in the key of a float.
 const FLOAT: u16 = 1;
+
+/// The rest in the key of a decimal. Integers have rests up to 2049.
+pub(crate) const DECIMAL: u16 = u16::MAX;
 
 /// The key of a float.
 pub(crate) fn float_key(float: f64) -> (u64, u16) {
@@ -34,13 +45,22 @@ pub(crate) fn int_key(int: i128) -> (u64, u16) {
     (float_to_word(below), if distance == 0 { 0 } else { distance + 1 })
 }
 
+/// The key of a decimal, without its digits.
+pub(crate) fn decimal_key(decimal: Decimal) -> (u64, u16) {
+    let mut below = decimal.to_float();
+    if decimal.compare_to_float(below).is_lt() {
+        below = below.next_down();
+    }
+    (float_to_word(below), DECIMAL)
+}
+
 /// A number decoded from its key.
 pub(crate) enum Number {
     Float(f64),
     Int(i128),
 }
 
-/// The number with this key; `None` if no number has it.
+/// The integer or float with this key; `None` if none has it.
 pub(crate) fn from_key(image: u64, rest: u16) -> Option<Number> {
     let float = word_to_float(image);
     if rest == FLOAT {

@@ -9,8 +9,8 @@ impl Json {
     /// Maximum nesting of lists in a converted value. [`Json::LEVELS_MAX`] is higher.
     pub const DEPTH_MAX: usize = 120;
 
-    /// Converts a value to a JSON tree. Bytes become base64; a UUID, a date, a timestamp and a
-    /// duration become their text; a vector becomes a list of numbers, and a validity
+    /// Converts a value to a JSON tree. Bytes become base64; a UUID, a date, a timestamp, a
+    /// duration and a decimal become their text; a vector becomes a list of numbers, and a validity
     /// `[microseconds, assert]`. Floats that are not finite become null. Returns `None` if lists
     /// nest deeper than [`Json::DEPTH_MAX`].
     #[must_use]
@@ -28,9 +28,11 @@ fn tree(value: &Value, depth: usize) -> Option<Tree> {
         Value::Float(value) => Tree::from(*value),
         Value::Str(text) => Tree::from(text.as_str()),
         Value::Bytes(bytes) => Tree::from(STANDARD.encode(bytes)),
-        Value::Uuid(_) | Value::Date(_) | Value::Timestamp(_) | Value::Duration(_) => {
-            Tree::from(value.to_string())
-        }
+        Value::Uuid(_)
+        | Value::Date(_)
+        | Value::Timestamp(_)
+        | Value::Duration(_)
+        | Value::Decimal(_) => Tree::from(value.to_string()),
         Value::List(items) => {
             let depth = depth.checked_sub(1)?;
             Tree::Array(items.iter().map(|item| tree(item, depth)).collect::<Option<_>>()?)

@@ -1,6 +1,7 @@
 //! Column types, and the conversion of values to them.
 
 use crate::calendar;
+use crate::decimal::Decimal;
 use crate::value::{Json, Value, Vector};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -44,6 +45,8 @@ pub enum Type {
     Timestamp,
     /// A length of time, in microseconds.
     Duration,
+    /// A decimal number of up to 38 digits.
+    Decimal,
     /// A list of items of one type, of a fixed length if one is given.
     List(Box<Type>, Option<u64>),
     /// A list with one type for each position.
@@ -99,6 +102,8 @@ impl Type {
     /// - a list of numbers to a vector;
     /// - a string or 16 bytes to a UUID, and a UUID to a string or to bytes;
     /// - a string to a date, a timestamp or a duration, and each of these to a string;
+    /// - an integer, a float or a string to a decimal, see [`Decimal::of_float`]; a decimal to a
+    ///   string, to the nearest float, and without a fraction to an integer;
     /// - a date to the timestamp at which it begins in UTC;
     /// - a base64 string to bytes, or to the vector whose floats it holds in little-endian order;
     /// - any value with only finite floats to JSON, see [`Json::tree_of`].
@@ -121,7 +126,8 @@ impl Type {
             | (Self::Validity, value @ Value::Validity(_))
             | (Self::Date, value @ Value::Date(_))
             | (Self::Timestamp, value @ Value::Timestamp(_))
-            | (Self::Duration, value @ Value::Duration(_)) => Ok(value),
+            | (Self::Duration, value @ Value::Duration(_))
+            | (Self::Decimal, value @ Value::Decimal(_)) => Ok(value),
             (Self::Id, Value::Int(int)) if int >= 0 => Ok(Value::Int(int)),
             (Self::Float, Value::Int(int)) => Ok(Value::Float(int as f64)),
             (Self::Float, Value::Id(id)) => Ok(Value::Float(id as f64)),
@@ -129,6 +135,15 @@ impl Type {
             (Self::Id, Value::Float(float)) if whole(float) && float >= 0.0 => {
                 Ok(Value::Int(float as i64))
             }
+            (Self::Float, Value::Decimal(value)) => Ok(Value::Float(value.to_float())),
+            (Self::Int | Self::Id, Value::Decimal(value)) => {
+                let int = value.to_int().and_then(|int| self.integer(int));
+                int.ok_or_else(|| self.refuse(&Value::Decimal(value)))
+            }
+            (
+                Self::Decimal,
+                value @ (Value::Int(_) | Value::Id(_) | Value::Float(_) | Value::Str(_)),
+            ) => to_decimal(&value).map(Value::Decimal).ok_or_else(|| self.refuse(&value)),
             (Self::Uuid, Value::Str(text)) => match parse_uuid(&text) {
                 Some(uuid) => Ok(Value::Uuid(uuid)),
                 None => Err(self.refuse(&Value::Str(text))),
@@ -148,8 +163,11 @@ impl Type {
             }
             (
                 Self::String,
-                value
-                @ (Value::Date(_) | Value::Timestamp(_) | Value::Duration(_) | Value::Uuid(_)),
+                value @ (Value::Date(_)
+                | Value::Timestamp(_)
+                | Value::Duration(_)
+                | Value::Decimal(_)
+                | Value::Uuid(_)),
             ) => Ok(Value::Str(value.to_string())),
             (Self::Bytes, Value::Str(text)) => match STANDARD.decode(&text) {
                 Ok(bytes) => Ok(Value::Bytes(bytes)),
@@ -169,6 +187,14 @@ impl Type {
             }
             (Self::Vector(kind, len), value) => self.to_vector(*kind, *len, value),
             (_, value) => Err(self.refuse(&value)),
+        }
+    }
+
+    /// The value of type `Int` or `Id` that is this integer.
+    fn integer(&self, int: i128) -> Option<Value> {
+        match self {
+            Self::Int => i64::try_from(int).ok().map(Value::Int),
+            _ => u64::try_from(int).ok().map(Value::id),
         }
     }
 
@@ -208,6 +234,18 @@ impl Type {
             _ => format!("{} ({short}{more})", value.kind()),
         };
         TypeError { wanted: self.clone(), found }
+    }
+}
+
+/// The decimal of a number or a text.
+fn to_decimal(value: &Value) -> Option<Decimal> {
+    match value {
+        Value::Int(int) => Decimal::of_int(i128::from(*int)),
+        Value::Id(id) => Decimal::of_int(i128::from(*id)),
+        Value::Float(float) => Decimal::of_float(*float),
+        Value::Str(text) => Decimal::parse(text),
+        Value::Decimal(decimal) => Some(*decimal),
+        _ => None,
     }
 }
 
@@ -270,6 +308,7 @@ impl fmt::Display for Type {
             Self::Date => f.write_str("Date"),
             Self::Timestamp => f.write_str("Timestamp"),
             Self::Duration => f.write_str("Duration"),
+            Self::Decimal => f.write_str("Decimal"),
             Self::List(item, None) => write!(f, "[{item}]"),
             Self::List(item, Some(len)) => write!(f, "[{item}; {len}]"),
             Self::Tuple(types) => {
@@ -354,6 +393,20 @@ mod tests {
         let bytes = Type::Bytes.coerce(found.clone()).unwrap();
         assert_eq!(Type::Uuid.coerce(bytes), Ok(found.clone()));
         check(&Type::String, found, Ok(Value::Str(uuid.to_owned())));
+        let decimal = |text: &str| Value::Decimal(Decimal::parse(text).unwrap());
+        check(&Type::Decimal, Value::Str("1.10".to_owned()), Ok(decimal("1.1")));
+        check(&Type::Decimal, Value::Int(-3), Ok(decimal("-3")));
+        check(&Type::Decimal, Value::Id(u64::MAX), Ok(decimal("18446744073709551615")));
+        check(&Type::Decimal, Value::Float(0.1), Ok(decimal("0.1")));
+        let wanted = "expected Decimal, found a Float";
+        check(&Type::Decimal, Value::Float(f64::NAN), Err(&format!("{wanted} (NaN)")));
+        check(&Type::Decimal, Value::Float(1e-300), Err(&format!("{wanted} (1e-300)")));
+        check(&Type::Int, decimal("7.00"), Ok(Value::Int(7)));
+        check(&Type::Id, decimal("18446744073709551615"), Ok(Value::Id(u64::MAX)));
+        check(&Type::Int, decimal("7.5"), Err("expected Int, found a Decimal (7.5)"));
+        check(&Type::Id, decimal("-1"), Err("expected Id, found a Decimal (-1)"));
+        check(&Type::Float, decimal("0.1"), Ok(Value::Float(0.1)));
+        check(&Type::String, decimal("-0.5"), Ok(Value::Str("-0.5".to_owned())));
         let short = Value::Bytes(vec![7; 3]);
         check(&Type::Uuid, short, Err("expected Uuid, found Bytes (0x070707)"));
     }

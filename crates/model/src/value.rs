@@ -1,15 +1,16 @@
 //! Values of every kind, and their total order.
 
 use crate::calendar::{write_date, write_duration, write_timestamp};
-use crate::number::{float_key, int_key};
+use crate::decimal::Decimal;
+use crate::number::{decimal_key, float_key, int_key};
 use std::cmp::{Ordering, Reverse};
 use std::fmt;
 
 /// A value.
 ///
 /// Values of different kinds sort in the order in which the variants are declared; all numbers
-/// count as one kind. `Int(1)` and `Float(1.0)` are different values: both lie between 0.9 and 1.1,
-/// the integer first.
+/// count as one kind. `Int(1)`, `Float(1.0)` and the decimal 1 are different values: all lie
+/// between 0.9 and 1.1, in this order. `number.rs` says how decimals above 2^53 are ordered.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// No value.
@@ -22,6 +23,8 @@ pub enum Value {
     Id(u64),
     /// A float, in the total order of IEEE 754: negative NaN first, positive NaN last.
     Float(f64),
+    /// A decimal number.
+    Decimal(Decimal),
     /// A string, in the order of its UTF-8 bytes.
     Str(String),
     /// A byte string.
@@ -43,6 +46,8 @@ pub enum Value {
     /// A length of time in microseconds.
     Duration(i64),
 }
+
+const _: () = assert!(size_of::<Value>() == 32, "frames and results hold millions of values");
 
 /// A vector of floats. `F32` sorts before `F64`; vectors of one width sort as lists.
 #[derive(Clone, Debug)]
@@ -194,6 +199,7 @@ impl Value {
             Self::Bool(_) => "a Bool",
             Self::Int(_) | Self::Id(_) => "an Int",
             Self::Float(_) => "a Float",
+            Self::Decimal(_) => "a Decimal",
             Self::Str(_) => "a String",
             Self::Bytes(_) => "Bytes",
             Self::Uuid(_) => "a Uuid",
@@ -211,7 +217,7 @@ impl Value {
         match self {
             Self::Null => 0,
             Self::Bool(_) => 1,
-            Self::Int(_) | Self::Id(_) | Self::Float(_) => 2,
+            Self::Int(_) | Self::Id(_) | Self::Float(_) | Self::Decimal(_) => 2,
             Self::Str(_) => 3,
             Self::Bytes(_) => 4,
             Self::Uuid(_) => 5,
@@ -231,6 +237,7 @@ impl Value {
             Self::Int(int) => Some(int_key(i128::from(int))),
             Self::Id(id) => Some(int_key(i128::from(id))),
             Self::Float(float) => Some(float_key(float)),
+            Self::Decimal(decimal) => Some(decimal_key(decimal)),
             _ => None,
         }
     }
@@ -253,6 +260,7 @@ impl Ord for Value {
             (Self::Timestamp(a), Self::Timestamp(b)) | (Self::Duration(a), Self::Duration(b)) => {
                 a.cmp(b)
             }
+            (Self::Decimal(a), Self::Decimal(b)) => a.cmp(b),
             (a, b) => (a.rank(), a.number_key()).cmp(&(b.rank(), b.number_key())),
         }
     }
@@ -335,6 +343,7 @@ impl fmt::Display for Value {
             Self::Date(days) => write_date(f, i64::from(*days)),
             Self::Timestamp(us) => write_timestamp(f, *us),
             Self::Duration(us) => write_duration(f, *us),
+            Self::Decimal(value) => value.fmt(f),
         }
     }
 }

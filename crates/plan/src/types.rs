@@ -34,7 +34,8 @@ pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
             let Some(used) = used else { continue };
             *of = match (used.aggregate.name, &used.own) {
                 ("count" | "count_unique", None) => Some(Type::Int),
-                ("sum" | "mean", None) if is_duration(of.as_ref()) => Some(Type::Duration),
+                ("sum" | "mean", None) if is(of.as_ref(), &Type::Duration) => Some(Type::Duration),
+                ("sum" | "mean", None) if is(of.as_ref(), &Type::Decimal) => Some(Type::Decimal),
                 ("sum" | "mean" | "product" | "variance" | "std_dev", None) => Some(Type::Float),
                 ("and" | "or", None) => Some(Type::Bool),
                 ("min" | "max" | "choice" | "choice_rand", None) => of.take(),
@@ -45,8 +46,8 @@ pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
     types
 }
 
-fn is_duration(of: Option<&Type>) -> bool {
-    of.is_some_and(|of| *of.without_null() == Type::Duration)
+fn is(of: Option<&Type>, one: &Type) -> bool {
+    of.is_some_and(|of| of.without_null() == one)
 }
 
 /// Context of the inference.
@@ -104,6 +105,7 @@ impl Types<'_> {
                 Value::Date(_) => Type::Date,
                 Value::Timestamp(_) => Type::Timestamp,
                 Value::Duration(_) => Type::Duration,
+                Value::Decimal(_) => Type::Decimal,
                 _ => return None,
             }),
             Expr::Var(var) => self.of_var(*var, known),
@@ -129,13 +131,14 @@ impl Types<'_> {
                     "to_date" => Some(Type::Date),
                     "to_timestamp" => Some(Type::Timestamp),
                     "to_duration" => Some(Type::Duration),
+                    "to_decimal" => Some(Type::Decimal),
                     "if" => same(&mut args.iter().skip(1)),
                     "cond" => same(&mut args.iter().skip(1).step_by(2)),
                     "coalesce" => same(&mut args.iter()),
                     "concat" => same(&mut args.iter()).filter(|of| *of == Type::String),
-                    "add" | "sub" | "mul" | "mod" | "minus" => {
-                        same(&mut args.iter()).filter(|of| matches!(of, Type::Int | Type::Float))
-                    }
+                    "add" | "sub" | "mul" | "mod" | "minus" => same(&mut args.iter())
+                        .filter(|of| matches!(of, Type::Int | Type::Float | Type::Decimal)),
+                    "div" => same(&mut args.iter()).filter(|of| *of == Type::Decimal),
                     _ => None,
                 }
             }

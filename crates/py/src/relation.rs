@@ -135,6 +135,7 @@ fn type_of(of: &DataType, name: &str) -> PyResult<Type> {
         DataType::Date32 | DataType::Date64 => Type::Date,
         DataType::Timestamp(..) => Type::Timestamp,
         DataType::Duration(_) => Type::Duration,
+        of if of.is_decimal() => Type::Decimal,
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView

@@ -12,7 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
-use quipu::{Json, Parameters, Value, Vector};
+use quipu::{Decimal, Json, Parameters, Value, Vector};
 use std::fmt;
 
 /// Maximum nesting of lists, from Python and to Python. JSON has the same limit.
@@ -37,6 +37,7 @@ impl Attribute {
 }
 
 static UUID: Attribute = Attribute::new("uuid", "UUID");
+static DECIMAL: Attribute = Attribute::new("decimal", "Decimal");
 static DUMPS: Attribute = Attribute::new("json", "dumps");
 static LOADS: Attribute = Attribute::new("json", "loads");
 
@@ -118,6 +119,9 @@ pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) ->
     if given.is_instance(UUID.get(py)?)? {
         return Ok(Value::Uuid(given.getattr("bytes")?.extract()?));
     }
+    if given.is_instance(DECIMAL.get(py)?)? {
+        return decimal(given, name);
+    }
     if let Some(value) = temporal::value(given, name)? {
         return Ok(value);
     }
@@ -129,8 +133,8 @@ pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) ->
         }
     }
     let what = format!("{name} cannot be a {}", given.get_type().name()?);
-    let hint = "None, bool, int, float, str, bytes, list, tuple, dict, UUID, date, datetime, \
-                timedelta and NumPy's can";
+    let hint = "None, bool, int, float, str, bytes, list, tuple, dict, UUID, Decimal, date, \
+                datetime, timedelta and NumPy's can";
     Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")))
 }
 
@@ -140,6 +144,20 @@ fn int(given: &Bound<'_, PyAny>, name: Called<'_>) -> PyResult<Value> {
     }
     let what = format!("{name} is an integer from -2**63 to 2**64 - 1");
     given.extract::<u64>().map(Value::id).map_err(|error| explain(given, error, &what))
+}
+
+/// A `decimal.Decimal` as a value.
+///
+/// # Errors
+/// It is not finite, or has too many digits.
+fn decimal(given: &Bound<'_, PyAny>, name: Called<'_>) -> PyResult<Value> {
+    let text: String = given.str()?.extract()?;
+    let decimal = Decimal::parse(&text).map(Value::Decimal);
+    decimal.ok_or_else(|| {
+        invalid(&format!(
+            "{name} is {text}, and a Decimal is a number with at most 38 digits, and 38 behind the point"
+        ))
+    })
 }
 
 /// A Python object as JSON; bytes are JSON text. `name` is what messages call it.
@@ -208,6 +226,7 @@ fn nested<'py>(py: Python<'py>, value: &Value, depth: usize) -> PyResult<Bound<'
         Value::Date(days) => temporal::date(py, *days),
         Value::Timestamp(us) => temporal::timestamp(py, *us),
         Value::Duration(us) => temporal::duration(py, *us),
+        Value::Decimal(decimal) => DECIMAL.get(py)?.call1((decimal.to_string(),)),
         Value::Validity(validity) => (validity.timestamp_us, validity.assert).into_bound_py_any(py),
     }
 }

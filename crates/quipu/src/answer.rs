@@ -1,8 +1,8 @@
 //! The result of a script: rows of values, and the same as typed columns.
 
-use crate::answer_kind::{Item, Kind, Seen};
+use crate::answer_kind::{Digits, Item, Kind, Seen};
 use base::{BytesColumn, Validity as ValidRows};
-use model::{Series, Type, Value, Values, Vector, VectorKind};
+use model::{Decimal, Series, Type, Value, Values, Vector, VectorKind};
 use session::{Cell, Interner, Output, ShortText};
 use std::fmt;
 use std::ops::Range;
@@ -70,6 +70,8 @@ pub enum AnswerValues {
     Duration(Vec<i64>),
     /// UUIDs.
     Uuid(Vec<[u8; 16]>),
+    /// Decimals, and the digits that they have at most.
+    Decimal(Vec<Decimal>, Digits),
     /// Values of any other or of mixed types, as literals of the query language.
     Literal(BytesColumn),
 }
@@ -364,10 +366,15 @@ impl AnswerColumn {
             Values::Any(values) => {
                 let interner = Interner::default();
                 let cells: Vec<Cell> = values.iter().map(|value| interner.cell(value)).collect();
-                let (kind, has_null) = if *of.without_null() == Type::Any {
+                let (kind, has_null) = if matches!(of.without_null(), Type::Any | Type::Decimal) {
                     let mut seen = Seen::default();
                     cells.iter().for_each(|&cell| seen.look(cell, &interner));
-                    (seen.kind(), seen.null)
+                    let kind = match seen.kind() {
+                        // Only nulls.
+                        Kind::Null => Kind::of(of),
+                        kind => kind,
+                    };
+                    (if *of.without_null() == Type::Any { seen.kind() } else { kind }, seen.null)
                 } else {
                     let kind = match Kind::of(of) {
                         Kind::Null | Kind::Bool | Kind::Int | Kind::Id => Kind::Literal,
@@ -440,6 +447,13 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
         Kind::Uuid => AnswerValues::Uuid(words(cells, |cell| {
             interner.with(cell, |value| if let Value::Uuid(uuid) = value { *uuid } else { [0; 16] })
         })),
+        Kind::Decimal(digits) => {
+            let decimal = |value: &Value| match value {
+                Value::Decimal(decimal) => *decimal,
+                _ => Decimal::ZERO,
+            };
+            AnswerValues::Decimal(words(cells, |cell| interner.with(cell, decimal)), digits)
+        }
         Kind::Literal => AnswerValues::Literal(texts(cells, interner, false, |value| {
             Some(value.to_string().into_bytes().into())
         })),
@@ -535,8 +549,8 @@ impl AnswerColumn {
             (AnswerValues::Float(values), Value::Int(int)) => values.push(*int as f64),
             (AnswerValues::Float(values), _) => values.push(0.0),
             (AnswerValues::Str(values), Value::Str(text)) => values.push(Some(text.as_bytes())),
-            (AnswerValues::Str(values), uuid @ Value::Uuid(_)) => {
-                values.push(Some(uuid.to_string().as_bytes()));
+            (AnswerValues::Str(values), other @ (Value::Uuid(_) | Value::Decimal(_))) => {
+                values.push(Some(other.to_string().as_bytes()));
             }
             (AnswerValues::Str(values), _) => values.push(None),
             (AnswerValues::Bytes(values), Value::Bytes(bytes)) => values.push(Some(bytes)),

@@ -1,19 +1,24 @@
 //! Converts the result of a script to Arrow, and writes it as Parquet or Arrow files.
 
 use crate::answer::{Answer, AnswerColumn, AnswerValues};
+use crate::answer_kind::Digits;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Date32Array, DurationMicrosecondArray, FixedSizeBinaryArray,
-    FixedSizeListArray, Float32Array, Float64Array, GenericBinaryArray, GenericStringArray,
-    Int64Array, LargeBinaryArray, LargeListArray, LargeStringArray, ListArray, NullArray,
-    RecordBatch, RecordBatchOptions, StructArray, TimestampMicrosecondArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Decimal256Array,
+    DurationMicrosecondArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array,
+    GenericBinaryArray, GenericStringArray, Int64Array, LargeBinaryArray, LargeListArray,
+    LargeStringArray, ListArray, NullArray, RecordBatch, RecordBatchOptions, StructArray,
+    TimestampMicrosecondArray, UInt64Array,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{
+    ArrowError, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, Fields,
+    Schema, SchemaRef,
+};
 use base::{BytesColumn, Validity as ValidRows};
 use ingest::parquet_rows::UUID;
-use model::Type;
+use model::{Decimal, Type};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{Compression, LogicalType, Type as PhysicalType, ZstdLevel};
@@ -271,6 +276,7 @@ impl AnswerColumn {
                 Arc::new(TimestampMicrosecondArray::new(us.into(), valid).with_timezone(UTC))
             }
             AnswerValues::Duration(us) => Arc::new(DurationMicrosecondArray::new(us.into(), valid)),
+            AnswerValues::Decimal(decimals, digits) => decimal_array(&decimals, digits, valid)?,
             AnswerValues::Uuid(uuids) => {
                 let bytes = Buffer::from_vec(uuids.into_flattened());
                 Arc::new(FixedSizeBinaryArray::try_new(UUID_BYTES, bytes, valid)?)
@@ -361,6 +367,30 @@ pub(crate) const UUID_BYTES: i32 = 16;
 
 /// The time zone of timestamps.
 const UTC: &str = "UTC";
+
+/// Decimals with the largest of their scales, in 128 bits if they fit.
+fn decimal_array(
+    decimals: &[Decimal],
+    digits: Digits,
+    valid: Option<NullBuffer>,
+) -> Made<ArrayRef> {
+    let scale = digits.scale as i8;
+    let failed = || ArrowError::ComputeError("a decimal has more digits than its column".into());
+    if digits.fit_128_bits() {
+        let coefficients = decimals.iter().map(|decimal| decimal.coefficient_at(digits.scale));
+        let coefficients = coefficients.collect::<Option<Vec<i128>>>().ok_or_else(failed)?;
+        let array = Decimal128Array::try_new(coefficients.into(), valid)?;
+        return Ok(Arc::new(array.with_precision_and_scale(DECIMAL128_MAX_PRECISION, scale)?));
+    }
+    let ten = i256::from_i128(10);
+    let coefficient = |decimal: &Decimal| {
+        let more = ten.checked_pow(digits.scale.checked_sub(decimal.scale())?)?;
+        i256::from_i128(decimal.coefficient()).checked_mul(more)
+    };
+    let coefficients = decimals.iter().map(coefficient).collect::<Option<Vec<i256>>>();
+    let array = Decimal256Array::try_new(coefficients.ok_or_else(failed)?.into(), valid)?;
+    Ok(Arc::new(array.with_precision_and_scale(DECIMAL256_MAX_PRECISION, scale)?))
+}
 
 fn item_field(items: &ArrayRef) -> Arc<Field> {
     Arc::new(Field::new("item", items.data_type().clone(), true))

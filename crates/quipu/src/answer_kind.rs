@@ -2,7 +2,7 @@
 
 use crate::answer::{AnswerColumn, AnswerValues};
 use base::{BytesColumn, Validity as ValidRows};
-use model::{Type, Value, Vector, VectorKind};
+use model::{Decimal, Type, Value, Vector, VectorKind};
 use session::{Cell, Interner};
 use std::fmt;
 
@@ -26,7 +26,39 @@ pub(crate) enum Kind {
     Timestamp,
     Duration,
     Uuid,
+    /// Decimals with at most these digits.
+    Decimal(Digits),
     Literal,
+}
+
+/// Digits of decimals, before and behind the point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digits {
+    /// Digits before the point, 0 for a zero.
+    pub whole: u32,
+    /// Digits behind the point.
+    pub scale: u32,
+}
+
+impl Digits {
+    /// Digits of a column whose first rows alone are known: others should fit, too.
+    const OF_FIRST: Self = Self { whole: 20, scale: 18 };
+    /// Enough for all decimals.
+    const ALL: Self = Self { whole: Decimal::DIGITS_MAX, scale: Decimal::SCALE_MAX };
+
+    pub(crate) fn of(decimal: Decimal) -> Self {
+        let log = decimal.trunc().unsigned_abs().checked_ilog10();
+        Self { whole: log.map_or(0, |log| log + 1), scale: decimal.scale() }
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self { whole: self.whole.max(other.whole), scale: self.scale.max(other.scale) }
+    }
+
+    /// Whether 128 bits hold them all.
+    pub(crate) fn fit_128_bits(self) -> bool {
+        self.whole + self.scale <= Decimal::DIGITS_MAX
+    }
 }
 
 impl Kind {
@@ -42,6 +74,7 @@ impl Kind {
             Type::Timestamp => Self::Timestamp,
             Type::Duration => Self::Duration,
             Type::Uuid => Self::Uuid,
+            Type::Decimal => Self::Decimal(Digits::default()),
             Type::Bool => Self::Bool,
             Type::Int => Self::Int,
             Type::Id => Self::Id,
@@ -65,7 +98,8 @@ impl Kind {
             | Self::Date
             | Self::Timestamp
             | Self::Duration
-            | Self::Uuid => {
+            | Self::Uuid
+            | Self::Decimal(_) => {
                 let fits = shape.is_none_or(|shape| shape.join(self) == self);
                 !(bool || int || id || float || str || bytes) && fits
             }
@@ -97,6 +131,7 @@ impl Kind {
             Value::Timestamp(_) => Self::Timestamp,
             Value::Duration(_) => Self::Duration,
             Value::Uuid(_) => Self::Uuid,
+            Value::Decimal(decimal) => Self::Decimal(Digits::of(*decimal)),
             _ => Self::Literal,
         }
     }
@@ -105,6 +140,7 @@ impl Kind {
     fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::List(a), Self::List(b)) => a.join(b).map_or(Self::Literal, Self::List),
+            (Self::Decimal(a), Self::Decimal(b)) => Self::Decimal(a.join(b)),
             (a, b) if a == b => a,
             _ => Self::Literal,
         }
@@ -115,6 +151,10 @@ impl Kind {
     pub(crate) fn of_first(self) -> Self {
         match self {
             Self::List(Item { leaf: Leaf::Null, .. }) => Self::Literal,
+            Self::Decimal(digits) if digits.join(Digits::OF_FIRST) == Digits::OF_FIRST => {
+                Self::Decimal(Digits::OF_FIRST)
+            }
+            Self::Decimal(_) => Self::Decimal(Digits::ALL),
             kind => kind,
         }
     }
@@ -144,6 +184,7 @@ enum Leaf {
     Timestamp,
     Duration,
     Uuid,
+    Decimal,
 }
 
 impl Item {
@@ -160,6 +201,7 @@ impl Item {
             Type::Timestamp => Leaf::Timestamp,
             Type::Duration => Leaf::Duration,
             Type::Uuid => Leaf::Uuid,
+            Type::Decimal => Leaf::Decimal,
             Type::List(item, _) => return Self::of(item)?.in_a_list(),
             _ => return None,
         };
@@ -178,6 +220,7 @@ impl Item {
             Value::Timestamp(_) => Leaf::Timestamp,
             Value::Duration(_) => Leaf::Duration,
             Value::Uuid(_) => Leaf::Uuid,
+            Value::Decimal(_) => Leaf::Decimal,
             Value::List(items) => return Self::of_items(items)?.in_a_list(),
             _ => return None,
         };
@@ -219,8 +262,11 @@ impl Item {
             (0, Leaf::Bool) => AnswerValues::Bool(Vec::new()),
             (0, Leaf::Int) => AnswerValues::Int(Vec::new()),
             (0, Leaf::Float) => AnswerValues::Float(Vec::new()),
-            // As text: pandas cannot read lists of an extension type.
-            (0, Leaf::Str | Leaf::Uuid) => AnswerValues::Str(BytesColumn::default()),
+            // As text: pandas cannot read lists of an extension type, and decimals of a list have
+            // no common number of digits.
+            (0, Leaf::Str | Leaf::Uuid | Leaf::Decimal) => {
+                AnswerValues::Str(BytesColumn::default())
+            }
             (0, Leaf::Bytes) => AnswerValues::Bytes(BytesColumn::default()),
             (0, Leaf::Date) => AnswerValues::Date(Vec::new()),
             (0, Leaf::Timestamp) => AnswerValues::Timestamp(Vec::new()),
@@ -248,6 +294,7 @@ impl fmt::Display for Kind {
             Self::Timestamp => "Timestamp",
             Self::Duration => "Duration",
             Self::Uuid => "Uuid",
+            Self::Decimal(_) => "Decimal",
             Self::Literal => "several types",
         })
     }

@@ -60,7 +60,7 @@ pub(crate) fn write_rows(
     out: impl Write + Send,
     format: ExportFormat,
 ) -> Result<()> {
-    let columns = without_any(columns);
+    let columns = with_strings(columns);
     let schema = Arc::new(schema_of(&columns).unwrap_or_else(arrow_schema::Schema::empty));
     let batch = |frame| record_batch(&columns, typed(&columns, frame)?);
     let mut next = || next()?.map(batch).transpose();
@@ -88,10 +88,11 @@ fn write_batches(
     writer.close().map(drop).map_err(|error| failed(&error))
 }
 
-/// The columns with strings in place of values of any type, whose Arrow type would depend on them.
-fn without_any(columns: &[ColumnOf]) -> Vec<ColumnOf> {
+/// The columns with strings in place of decimals and of values of any type: their Arrow type would
+/// depend on all values, and rows are written as they are read.
+fn with_strings(columns: &[ColumnOf]) -> Vec<ColumnOf> {
     let column = |column: &ColumnOf| match column.column_type.without_null() {
-        Type::Any => {
+        Type::Any | Type::Decimal => {
             let column_type = Type::Nullable(Box::new(Type::String));
             ColumnOf { column_type, ..column.clone() }
         }

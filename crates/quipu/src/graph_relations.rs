@@ -269,6 +269,7 @@ impl Database {
             "date" => "Date",
             "timestamp" | "datetime" => "Timestamp",
             "duration" | "timedelta" => "Duration",
+            "decimal" => "Decimal",
             "any" => "Any",
             _ => of,
         };

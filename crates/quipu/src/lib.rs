@@ -92,6 +92,7 @@ pub use answer::{Answer, AnswerColumn, AnswerValues};
 pub use answer_arrow::{
     ArrowParts, ParquetParts, are_validity_fields, is_json_field, is_uuid_field,
 };
+pub use answer_kind::Digits;
 #[cfg(feature = "arrow")]
 pub use arrow_file::types_of_batches;
 pub use backup::{
@@ -117,7 +118,7 @@ pub use import_file::{ImportFile, import_files, types_of_files};
 pub use ingest;
 pub use migrate::{MigrateReport, migrate};
 pub use model::{
-    Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,
+    Decimal, Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,
 };
 pub use options::{
     BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options, Properties,

@@ -122,6 +122,7 @@ fn type_of_value(value: &Value) -> Type {
         Value::Date(_) => Type::Date,
         Value::Timestamp(_) => Type::Timestamp,
         Value::Duration(_) => Type::Duration,
+        Value::Decimal(_) => Type::Decimal,
         Value::Validity(_) => Type::Validity,
         // Nested values of several lengths and kinds.
         Value::List(_) | Value::Vector(_) | Value::Json(_) => Type::Json,
@@ -134,6 +135,9 @@ pub(crate) fn wider(a: Type, b: Type) -> Type {
         (a, b) if a == b => a,
         (Type::Int | Type::Id, Type::Float) | (Type::Float, Type::Int | Type::Id) => Type::Float,
         (Type::Int, Type::Id) | (Type::Id, Type::Int) => Type::Id,
+        (Type::Int | Type::Id, Type::Decimal) | (Type::Decimal, Type::Int | Type::Id) => {
+            Type::Decimal
+        }
         (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Type::Timestamp,
         _ => Type::Any,
     }
@@ -211,6 +215,11 @@ fn value_of(of: &Type, text: &str, options: &TextOptions) -> Option<Value> {
     }
     match of {
         Type::Float => parse_float(text, options.decimal).map(Value::Float),
+        Type::Decimal if options.decimal != b'.' => {
+            // As for floats, a point is then no decimal mark.
+            let mark = char::from(options.decimal);
+            (!text.contains('.')).then(|| of.parse_field(&text.replace(mark, ".")))?
+        }
         Type::Bool => match text.trim() {
             "1" => Some(Value::Bool(true)),
             "0" => Some(Value::Bool(false)),
@@ -234,6 +243,7 @@ fn noun(of: &Type) -> String {
         Type::Float => "a number".to_owned(),
         Type::Date => "a date such as 2026-01-31".to_owned(),
         Type::Timestamp => "a time such as 2026-01-31T12:30:00Z".to_owned(),
+        Type::Decimal => "a decimal number".to_owned(),
         Type::Json => "JSON".to_owned(),
         Type::Bytes => "bytes in base64".to_owned(),
         other => format!("a value of type {other}"),

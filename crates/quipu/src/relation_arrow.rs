@@ -12,7 +12,8 @@ use store::{Error, ErrorKind, Result};
 /// The Arrow type of a column's values; `None` where only the values determine it.
 fn arrow_type(of: &Type) -> Option<DataType> {
     Some(match of.without_null() {
-        Type::Any => return None,
+        // The number of digits is that of the values.
+        Type::Any | Type::Decimal => return None,
         Type::Bool => DataType::Boolean,
         Type::Int => DataType::Int64,
         Type::Id => DataType::UInt64,

@@ -2,20 +2,23 @@
 
 use crate::answer_arrow::{UUID_BYTES, are_validity_fields, is_json_field, is_uuid_field};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Decimal256Type, Float64Type, Int64Type, UInt64Type,
+};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
 use arrow_schema::{DataType, Field, TimeUnit};
 use base::{BytesColumn, Validity as ValidRows};
-use model::{Json, Series, Validity, Value, Values};
+use model::{Decimal, Json, Series, Validity, Value, Values};
+use std::borrow::Cow;
 use store::{Error, ErrorKind, Result};
 
 /// Maximum nesting of lists and structs.
 const DEPTH_MAX: usize = 128;
 
 /// Converts an Arrow array to a column of values: numbers of any width, strings and bytes to
-/// themselves; dates, times and durations to theirs, where times without a zone are UTC; lists to
-/// lists; structs of `microseconds` and `asserted` to a validity; other structs, and Arrow's
-/// extension type `arrow.json`, to JSON; `arrow.uuid` to UUIDs, also in lists.
+/// themselves; dates, times, durations and decimals to theirs, where times without a zone are UTC;
+/// lists to lists; structs of `microseconds` and `asserted` to a validity; other structs, and
+/// Arrow's extension type `arrow.json`, to JSON; `arrow.uuid` to UUIDs, also in lists.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] for other types, and for invalid JSON in a JSON field.
@@ -60,8 +63,8 @@ fn texts<O: OffsetSizeTrait>(offsets: &[O], heap: &[u8], valid: ValidRows) -> By
 }
 
 /// The type that an array of this one is converted to first.
-fn cast_type(of: &DataType) -> Option<&DataType> {
-    Some(match of {
+fn cast_type(of: &DataType) -> Option<Cow<'_, DataType>> {
+    Some(Cow::Borrowed(match of {
         DataType::Int8 | DataType::Int16 | DataType::Int32 => &DataType::Int64,
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => &DataType::Int64,
         DataType::Float16 | DataType::Float32 => &DataType::Float64,
@@ -70,8 +73,11 @@ fn cast_type(of: &DataType) -> Option<&DataType> {
         DataType::Dictionary(_, of) => of,
         DataType::RunEndEncoded(_, of) => of.data_type(),
         DataType::Date64 => &DataType::Date32,
+        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
+            return Some(Cow::Owned(DataType::Decimal128(*precision, *scale)));
+        }
         _ => return None,
-    })
+    }))
 }
 
 /// An array whose field may say that its bytes are UUIDs.
@@ -92,7 +98,7 @@ fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
         return Err(refused(format!("column `{name}` is nested deeper than {DEPTH_MAX}")));
     }
     if let Some(to) = cast_type(array.data_type()) {
-        return of_array(&cast(array, to)?, name, depth + 1);
+        return of_array(&cast(array, &to)?, name, depth + 1);
     }
     let valid = valid_rows(array);
     let values = match array.data_type() {
@@ -126,6 +132,7 @@ fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
             Values::Any(microseconds(array, *unit, name, Value::Timestamp)?)
         }
         DataType::Duration(unit) => Values::Any(microseconds(array, *unit, name, Value::Duration)?),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => Values::Any(decimals(array, name)?),
         DataType::List(_)
         | DataType::LargeList(_)
         | DataType::FixedSizeList(..)
@@ -165,6 +172,23 @@ fn microseconds(
         us.map(make).ok_or_else(what)
     };
     counts.as_primitive::<Int64Type>().iter().enumerate().map(value).collect()
+}
+
+/// Decimals as values.
+fn decimals(array: &ArrayRef, name: &str) -> Result<Vec<Value>> {
+    let value = |row: usize| {
+        let found = match array.data_type() {
+            _ if array.is_null(row) => return Ok(Value::Null),
+            DataType::Decimal128(_, scale) => {
+                let coefficient = array.as_primitive::<Decimal128Type>().value(row);
+                Decimal::new(coefficient, i32::from(*scale))
+            }
+            _ => Decimal::parse(&array.as_primitive::<Decimal256Type>().value_as_string(row)),
+        };
+        let what = || refused(format!("column `{name}`, row {row}: a Decimal has 38 digits"));
+        found.map(Value::Decimal).ok_or_else(what)
+    };
+    (0..array.len()).map(value).collect()
 }
 
 fn json(text: &str, name: &str, row: usize) -> Result<Value> {

@@ -78,7 +78,9 @@ impl<T: FnMut(Answer) -> Result<bool>> TypedParts<T> {
         let Some(types) = types else { return self.take_whole(&answer) };
         let kinds = self.kinds.get_or_insert_with(|| {
             let shown = answer.kinds();
-            let known = types.iter().map(|one| one.as_ref().map(Kind::of));
+            // The digits of decimals are those of the first rows, or more.
+            let is_known = |of: &&model::Type| *of.without_null() != model::Type::Decimal;
+            let known = types.iter().map(|one| one.as_ref().filter(is_known).map(Kind::of));
             known
                 .chain(std::iter::repeat(None))
                 .zip(shown)

@@ -321,12 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn definitions_with_dates_are_refused_by_their_version_and_others_are_not() {
+    fn definitions_with_newer_types_are_refused_by_their_version_and_others_are_not() {
         for (of, version) in [
             (Type::Timestamp, 2),
             (Type::List(Box::new(Type::Tuple(vec![Type::Int, Type::Date])), None), 2),
             (Type::List(Box::new(Type::Nullable(Box::new(Type::Duration))), None), 2),
             (Type::List(Box::new(Type::Validity), None), 1),
+            (Type::Decimal, 10),
+            (Type::Tuple(vec![Type::Date, Type::Nullable(Box::new(Type::Decimal))]), 10),
         ] {
             let keys = vec![KeyColumn::new("k", Type::Int)];
             let values = vec![ValueColumn::new("v", of)];

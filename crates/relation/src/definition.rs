@@ -7,16 +7,16 @@
 //!             | 4 (a graph with properties) | 5 (an index of near duplicates)
 //!             | 6 (a vector index) | 7 (an index of a relation on paths into JSON)
 //!             | 8 (a graph that is undirected or has parallel edges)
-//!             | 9 (a unique index)
+//!             | 9 (a unique index) | 10 (a relation or a graph with decimals)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
 //! type       := tag:u8 body            (see `put_type`)
 //! kind 1..=4 := a graph's part: forward, reverse, ids, names; body = vertex:u8 weight:u8
-//! kind 9     := the part nodes of a graph of version 4 or 8
+//! kind 9     := the part nodes of a graph of version 4, 8 or 10
 //! version 4, := kinds 1..=4 and 9; body = vertex:u8 weight:u8 options:u8  n:varint value*
-//!   8           (properties of edges)  n:varint value* (those of vertices, if options has bit 0)
-//! options    := bit 0: a relation of vertices; in version 8 alone, bit 1: undirected, bit 2: a
+//!   8, 10       (properties of edges)  n:varint value* (those of vertices, if options has bit 0)
+//! options    := bit 0: a relation of vertices; in versions 8 and 10, bit 1: undirected, bit 2: a
 //!               third key column of edges
 //! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each
 //!               column, keys first: an expression of the query language, empty for none
@@ -95,8 +95,12 @@ const VERSION_UNIQUE: u8 = 9;
 /// Kind of a unique index.
 const UNIQUE: u8 = 13;
 
+/// Format version of relations and graphs with decimals: programs that do not know this type refuse
+/// it by its number.
+const VERSION_DECIMALS: u8 = 10;
+
 /// The newest format version that this program reads.
-const VERSION_MAX: u8 = VERSION_UNIQUE;
+const VERSION_MAX: u8 = VERSION_DECIMALS;
 
 /// Bit of a graph's options: it has a relation of vertices.
 const HAS_NODES: u8 = 1;
@@ -177,7 +181,7 @@ impl Definition {
                     return out;
                 }
                 let has_defaults = schema.defaults().any(|default| default.is_some());
-                let version = if has_new_types(schema) { VERSION_TEMPORAL } else { VERSION };
+                let version = relation_version(schema);
                 let mut out = vec![version, if has_defaults { WITH_DEFAULTS } else { 0 }];
                 put_schema(schema, &mut out);
                 if has_defaults {
@@ -320,6 +324,7 @@ impl Definition {
 /// The oldest version that can describe a graph: each definition has one encoding.
 fn graph_version(def: &GraphDef) -> u8 {
     match def {
+        _ if has_decimals(def) => VERSION_DECIMALS,
         _ if def.is_special() => VERSION_DIRECTIONS,
         _ if def.has_properties() => VERSION_PROPERTIES,
         _ => VERSION,
@@ -328,7 +333,7 @@ fn graph_version(def: &GraphDef) -> u8 {
 
 /// Whether a graph of this version has options and columns.
 fn has_options(version: u8) -> bool {
-    matches!(version, VERSION_PROPERTIES | VERSION_DIRECTIONS)
+    matches!(version, VERSION_PROPERTIES | VERSION_DIRECTIONS | VERSION_DECIMALS)
 }
 
 /// Decodes the options and the properties of a graph.
@@ -365,17 +370,29 @@ fn vertex_of(number: u8) -> Option<VertexType> {
     }
 }
 
-/// Whether a column has a type that programs of [`VERSION`] do not know.
-fn has_new_types(schema: &Schema) -> bool {
+/// The oldest version whose programs know the types of all columns.
+fn relation_version(schema: &Schema) -> u8 {
     let keys = schema.keys.iter().map(|column| &column.column_type);
-    keys.chain(schema.values.iter().map(|column| &column.column_type)).any(is_new)
+    let values = schema.values.iter().map(|column| &column.column_type);
+    let all = || keys.clone().chain(values.clone());
+    match () {
+        () if all().any(|of| has(of, &|of| *of == Type::Decimal)) => VERSION_DECIMALS,
+        () if all().any(|of| has(of, &Type::is_temporal)) => VERSION_TEMPORAL,
+        () => VERSION,
+    }
 }
 
-fn is_new(of: &Type) -> bool {
+fn has_decimals(def: &GraphDef) -> bool {
+    let columns = def.edges.iter().chain(def.nodes.iter().flatten());
+    columns.into_iter().any(|column| has(&column.column_type, &|of| *of == Type::Decimal))
+}
+
+/// Whether a type, or one of its items, is one that is looked for.
+fn has(of: &Type, is_sought: &dyn Fn(&Type) -> bool) -> bool {
     match of {
-        Type::List(inner, _) | Type::Nullable(inner) => is_new(inner),
-        Type::Tuple(types) => types.iter().any(is_new),
-        of => of.is_temporal(),
+        Type::List(inner, _) | Type::Nullable(inner) => has(inner, is_sought),
+        Type::Tuple(types) => types.iter().any(|of| has(of, is_sought)),
+        of => is_sought(of),
     }
 }
 
@@ -573,6 +590,7 @@ fn put_type(of: &Type, out: &mut Vec<u8>) {
         Type::Date => 16,
         Type::Timestamp => 17,
         Type::Duration => 18,
+        Type::Decimal => 19,
     };
     out.push(tag);
     match of {
@@ -624,6 +642,7 @@ fn take_type(bytes: &mut &[u8], depth: usize) -> Option<Type> {
         16 => Type::Date,
         17 => Type::Timestamp,
         18 => Type::Duration,
+        19 => Type::Decimal,
         _ => return None,
     })
 }

@@ -222,6 +222,7 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> Result {
         Value::Date(_) => write!(f, "to_date(\"{value}\")"),
         Value::Timestamp(_) => write!(f, "to_timestamp(\"{value}\")"),
         Value::Duration(_) => write!(f, "to_duration(\"{value}\")"),
+        Value::Decimal(_) => write!(f, "to_decimal(\"{value}\")"),
         Value::Json(json) => write!(f, "parse_json({})", Value::Str(json.as_str().to_owned())),
         Value::Validity(Validity { timestamp_us, assert }) => {
             write!(f, "validity({timestamp_us}, {assert})")

@@ -7,7 +7,7 @@ use crate::diagnostic::closest;
 use crate::lexer::Kind;
 use crate::parser::{Parse, Parser};
 
-const TYPES: [(&str, Type); 13] = [
+const TYPES: [(&str, Type); 14] = [
     ("Any", Type::Any),
     ("Bool", Type::Bool),
     ("Int", Type::Int),
@@ -21,6 +21,7 @@ const TYPES: [(&str, Type); 13] = [
     ("Date", Type::Date),
     ("Timestamp", Type::Timestamp),
     ("Duration", Type::Duration),
+    ("Decimal", Type::Decimal),
 ];
 
 impl Parser<'_> {

@@ -138,6 +138,7 @@ pub(super) fn float(value: &Value) -> Option<f64> {
         Value::Int(int) => Some(int as f64),
         Value::Id(id) => Some(id as f64),
         Value::Float(float) => Some(float),
+        Value::Decimal(decimal) => Some(decimal.to_float()),
         _ => None,
     }
 }

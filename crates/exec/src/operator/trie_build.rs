@@ -417,7 +417,9 @@ impl ExecContext<'_> {
 /// Whether values of a type fit a word or may be shared by queries.
 fn may_be_shared(of: &Type) -> bool {
     let plain = of.without_null();
-    may_be_words(plain) || plain.is_temporal() || matches!(plain, Type::Uuid | Type::Bytes)
+    may_be_words(plain)
+        || plain.is_temporal()
+        || matches!(plain, Type::Uuid | Type::Bytes | Type::Decimal)
 }
 
 /// Whether values of a type often fit a word; of strings, the short ones do.

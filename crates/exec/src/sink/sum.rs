@@ -1,9 +1,9 @@
-//! Sums and means of numbers, and of durations.
+//! Sums and means of numbers, of decimals and of durations.
 
 use crate::error::{Error, Result};
 use crate::expr::one_nan;
 use crate::value::cell::{Cell, Interner};
-use model::Value;
+use model::{Decimal, DecimalSum, Value};
 use syntax::Span;
 
 /// A sum, with integers exact and floats separate. Durations are added as their microseconds.
@@ -15,6 +15,8 @@ pub(super) struct Sum {
     pub rows: u64,
     /// How many of the rows are durations.
     durations: u64,
+    /// The sum of the decimals, if there are any.
+    decimals: Option<DecimalSum>,
 }
 
 impl Sum {
@@ -35,6 +37,11 @@ impl Sum {
                 Number::Float(float) => {
                     self.floats += float * weight as f64;
                     self.has_floats = true;
+                    Ok(())
+                }
+                Number::Decimal(decimal) => {
+                    let sum = self.decimals.unwrap_or_default().plus(decimal, weight);
+                    self.decimals = Some(sum.ok_or_else(|| too_large(of, span))?);
                     Ok(())
                 }
                 Number::Duration(us) => {
@@ -65,12 +72,22 @@ impl Sum {
             self.floats += other.floats;
             self.has_floats = true;
         }
+        if let Some(decimals) = other.decimals {
+            let sum = self.decimals.unwrap_or_default().join(decimals);
+            self.decimals = Some(sum.ok_or_else(|| too_large(of, span))?);
+        }
         self.add_ints(other.ints, 1, of, span)
     }
 
     fn whole(&self) -> f64 {
         let whole = self.ints as f64;
-        if self.has_floats { whole + self.floats } else { whole }
+        if self.has_floats { whole + self.all_floats() } else { whole }
+    }
+
+    /// The sum of the floats, and of the decimals beside them.
+    fn all_floats(&self) -> f64 {
+        let decimals = self.decimals.and_then(DecimalSum::total);
+        self.floats + decimals.map_or(0.0, Decimal::to_float)
     }
 
     /// The cell of the sum.
@@ -88,11 +105,12 @@ impl Sum {
     /// As [`Sum::total`].
     pub(super) fn mean(&self, interner: &Interner, span: Span) -> Result<Cell> {
         let us = || function::rounded_div(self.ints, self.rows);
-        let float = || function::mean(self.ints, self.floats, self.rows);
+        let float = || function::mean(self.ints, self.all_floats(), self.rows);
         self.cell("mean", us, float, interner, span)
     }
 
-    /// The cell of a result: a duration of `us` if the rows are durations, otherwise a float.
+    /// The cell of a result: a duration of `us` if the rows are durations, a decimal if some are
+    /// decimals and none are floats, otherwise a float.
     fn cell(
         &self,
         of: &str,
@@ -102,8 +120,13 @@ impl Sum {
         span: Span,
     ) -> Result<Cell> {
         match function::duration_of_rows(self.durations, self.rows, us) {
-            Ok(Some(duration)) => Ok(interner.take(duration)),
-            Ok(None) => Ok(interner.float(one_nan(float()))),
+            Ok(Some(duration)) => return Ok(interner.take(duration)),
+            Ok(None) => {}
+            Err(why) => return Err(Error::value(format!("{of}: {why}"), span)),
+        }
+        match function::decimal_of_rows(of, self.decimals, self.ints, self.rows) {
+            Ok(Some(decimal)) if !self.has_floats => Ok(interner.take(Value::Decimal(decimal))),
+            Ok(_) => Ok(interner.float(one_nan(float()))),
             Err(why) => Err(Error::value(format!("{of}: {why}"), span)),
         }
     }
@@ -113,6 +136,7 @@ enum Number {
     Int(i128),
     Float(f64),
     Duration(i128),
+    Decimal(Decimal),
 }
 
 fn number(cell: Cell, interner: &Interner, of: &str, span: Span) -> Result<Number> {
@@ -121,8 +145,14 @@ fn number(cell: Cell, interner: &Interner, of: &str, span: Span) -> Result<Numbe
         Value::Id(id) => Ok(Number::Int(i128::from(id))),
         Value::Float(float) => Ok(Number::Float(float)),
         Value::Duration(us) => Ok(Number::Duration(i128::from(us))),
+        Value::Decimal(decimal) => Ok(Number::Decimal(decimal)),
         ref other => Err(not_a_number(other, of, span)),
     })
+}
+
+fn too_large(of: &str, span: Span) -> Error {
+    let what = format!("{of}: the sum does not fit a Decimal, which has 38 digits");
+    Error::value(what, span)
 }
 
 fn not_a_number(value: &Value, of: &str, span: Span) -> Error {

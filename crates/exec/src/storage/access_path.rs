@@ -265,7 +265,7 @@ impl StoredPath {
                     encode_cells(prefix.iter().copied(), interner, &mut bytes);
                     let value = match value {
                         // 1 and 1.0 compare as equal, but are neighbors in key order.
-                        Value::Int(_) | Value::Id(_) | Value::Float(_) => {
+                        Value::Int(_) | Value::Id(_) | Value::Float(_) | Value::Decimal(_) => {
                             let float = number(value)?;
                             Value::Float(if up { float.next_up() } else { float.next_down() })
                         }
@@ -702,6 +702,7 @@ fn number(value: &Value) -> Option<f64> {
         Value::Int(int) => Some(int as f64),
         Value::Id(id) => Some(id as f64),
         Value::Float(float) if !float.is_nan() => Some(float),
+        Value::Decimal(decimal) => Some(decimal.to_float()),
         _ => None,
     }
 }
@@ -726,8 +727,8 @@ pub(crate) fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
         (Type::Date | Type::Timestamp | Type::Duration, _) => model::word_of_value(of, value),
         (Type::Float, _) => {
             let float = number(value)?;
-            // Integers above 2^53 are rounded; the neighboring floats are on the safe side, also
-            // for both zeros.
+            // Integers above 2^53 and decimals are rounded; the neighboring floats are on the safe
+            // side, also for both zeros.
             let float = if up { float.next_up() } else { float.next_down() };
             Some(base::float_to_word(float))
         }

@@ -202,7 +202,7 @@ fn draw(
 fn short_columns(path: &StoredPath, with_values: bool) -> Projection {
     let mut projection = Projection { keys: Projection::ALL.keys, values: 0 };
     for (value, column) in path.schema.values.iter().enumerate() {
-        let is_short = matches!(column.column_type, Type::String | Type::Uuid);
+        let is_short = matches!(column.column_type, Type::String | Type::Uuid | Type::Decimal);
         if with_values && (is_short || column.column_type.is_word()) {
             projection.want_value(value);
         }

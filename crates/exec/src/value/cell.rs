@@ -264,5 +264,6 @@ fn hash_value(value: &Value, state: &mut impl Hasher) {
         Value::Validity(value) => value.hash(state),
         Value::Date(days) => days.hash(state),
         Value::Timestamp(us) | Value::Duration(us) => us.hash(state),
+        Value::Decimal(decimal) => decimal.hash(state),
     }
 }

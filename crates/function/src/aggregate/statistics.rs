@@ -1,5 +1,5 @@
 //! sum, mean, product, variance and std_dev. The results are floats; sums and means of durations
-//! are durations.
+//! are durations, those of decimals, and of decimals and integers, are decimals.
 //!
 //! Integers are added and multiplied exactly, and converted to a float once, at the end: the sum of
 //! `2^53`, `1` and `-2^53` is 1.
@@ -8,7 +8,7 @@ use super::Accumulate;
 use crate::Failure;
 use crate::call::{Call, Number};
 use crate::temporal::{duration_of_rows, rounded_div};
-use model::Value;
+use model::{Decimal, DecimalSum, Value};
 
 fn number(name: &'static str, value: &Value) -> Result<Number, Failure> {
     Number::of(value).ok_or_else(|| Call::new(name, &[]).refuse_operand(value, "numbers"))
@@ -27,6 +27,25 @@ pub fn mean(ints: i128, floats: f64, count: u64) -> f64 {
     whole as f64 + (rest as f64 + floats) / count as f64
 }
 
+const TOO_LARGE: &str = "the sum does not fit a Decimal, which has 38 digits";
+
+/// The sum, or for the name `mean` the mean, of decimals and integers; `None` without decimals.
+///
+/// # Errors
+/// A message: it has too many digits.
+pub fn decimal_of_rows(
+    name: &str,
+    decimals: Option<DecimalSum>,
+    ints: i128,
+    rows: u64,
+) -> Result<Option<Decimal>, &'static str> {
+    let Some(decimals) = decimals else { return Ok(None) };
+    let total = decimals.plus_int(ints).and_then(DecimalSum::total).ok_or(TOO_LARGE)?;
+    let mean = || total.checked_div(Decimal::of_int(i128::from(rows))?);
+    let found = if name == "mean" { mean() } else { Some(total) };
+    found.ok_or(TOO_LARGE).map(Some)
+}
+
 /// sum and mean.
 pub(super) struct Sum {
     name: &'static str,
@@ -35,11 +54,22 @@ pub(super) struct Sum {
     count: u64,
     /// How many of the values are durations.
     durations: u64,
+    /// The sum of the decimals, if there are any.
+    decimals: Option<DecimalSum>,
+    has_floats: bool,
 }
 
 impl Sum {
     pub(super) fn total() -> Self {
-        Self { name: "sum", ints: 0, floats: 0.0, count: 0, durations: 0 }
+        Self {
+            name: "sum",
+            ints: 0,
+            floats: 0.0,
+            count: 0,
+            durations: 0,
+            decimals: None,
+            has_floats: false,
+        }
     }
 
     pub(super) fn mean() -> Self {
@@ -58,7 +88,15 @@ impl Accumulate for Sum {
         match number(self.name, value)? {
             // Cannot overflow: that would take 2^63 numbers of 64 bits.
             Number::Int(int) => self.ints += int,
-            Number::Float(float) => self.floats += float,
+            Number::Float(float) => {
+                self.floats += float;
+                self.has_floats = true;
+            }
+            Number::Decimal(decimal) => {
+                let sum = self.decimals.unwrap_or_default().plus(decimal, 1);
+                let what = || Call::new(self.name, &[]).fail(TOO_LARGE);
+                self.decimals = Some(sum.ok_or_else(what)?);
+            }
         }
         self.count += 1;
         Ok(())
@@ -74,6 +112,12 @@ impl Accumulate for Sum {
         if let Some(duration) = duration.map_err(|why| Call::new(self.name, &[]).fail(why))? {
             return Ok(duration);
         }
+        let decimal = decimal_of_rows(self.name, self.decimals, self.ints, self.count);
+        let decimal = decimal.map_err(|why| Call::new(self.name, &[]).fail(why))?;
+        if let Some(decimal) = decimal.filter(|_| !self.has_floats) {
+            return Ok(Value::Decimal(decimal));
+        }
+        self.floats += self.decimals.and_then(DecimalSum::total).map_or(0.0, Decimal::to_float);
         Ok(Value::Float(match self.name {
             "mean" => mean(self.ints, self.floats, self.count),
             _ => self.ints as f64 + self.floats,
@@ -101,6 +145,7 @@ impl Accumulate for Product {
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
         match number("product", value)? {
             Number::Float(float) => self.floats *= float,
+            Number::Decimal(decimal) => self.floats *= decimal.to_float(),
             Number::Int(int) => match self.ints.checked_mul(int) {
                 Some(product) => self.ints = product,
                 None => {
@@ -155,6 +200,7 @@ impl Accumulate for Variance {
                 (int - self.origin) as f64
             }
             Number::Float(float) => float - self.origin as f64,
+            Number::Decimal(decimal) => decimal.to_float() - self.origin as f64,
         };
         self.count += 1.0;
         let distance = number - self.mean;

@@ -1,6 +1,7 @@
 //! Decodes one item of an encoded list. The others are skipped, so that memory follows the item and
 //! not the list.
 
+use super::decimal;
 use super::{
     BYTES, DATE, DEPTH_MAX, DURATION, DecodeError, FALSE, JSON, LIST, NULL, NUMBER, STRING,
     TIMESTAMP, TRUE, UUID, VALIDITY, VECTOR, before_zero, decode, take, wrong,
@@ -64,7 +65,10 @@ fn skip(bytes: &mut &[u8], depth: usize) -> Result<(), DecodeError> {
     }
     match take::<1>(bytes)?[0] {
         NULL | FALSE | TRUE => Ok(()),
-        NUMBER => take::<10>(bytes).map(drop),
+        NUMBER => match take::<10>(bytes)? {
+            [.., 0xff, 0xff] => decimal::skip(bytes),
+            _ => Ok(()),
+        },
         STRING | BYTES | JSON => skip_escaped(bytes),
         UUID => take::<16>(bytes).map(drop),
         LIST => {

@@ -162,7 +162,9 @@ impl Resolver<'_> {
 
 /// The negation of `var = value`. Like `=` it compares by identity, so `1` and `1.0` differ.
 fn other_than(var: Var, value: Expr, span: Span) -> Expr {
-    let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Id(_) | Value::Float(_));
+    let is_number = |value: &Value| {
+        matches!(value, Value::Int(_) | Value::Id(_) | Value::Float(_) | Value::Decimal(_))
+    };
     if let Expr::Const(said) = &value
         && !is_number(said)
     {

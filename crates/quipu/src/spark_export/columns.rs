@@ -17,7 +17,7 @@ pub(super) fn settled(
 ) -> Result<Vec<ColumnOf>> {
     let mut columns = relation.columns().to_vec();
     for column in &mut columns {
-        column.column_type = uuids_as_strings(&column.column_type);
+        column.column_type = with_strings(&column.column_type);
     }
     let is_any = |column: &ColumnOf| *column.column_type.without_null() == Type::Any;
     let unknown: Vec<usize> = (0..columns.len()).filter(|&place| is_any(&columns[place])).collect();
@@ -41,11 +41,12 @@ pub(super) fn settled(
     Ok(columns)
 }
 
-/// The type with strings in place of UUIDs, which Spark does not have.
-fn uuids_as_strings(of: &Type) -> Type {
+/// The type with strings in place of UUIDs, which Spark does not have, and of decimals, whose
+/// digits differ from file to file.
+fn with_strings(of: &Type) -> Type {
     match of {
-        Type::Uuid => Type::String,
-        Type::Nullable(of) => Type::Nullable(Box::new(uuids_as_strings(of))),
+        Type::Uuid | Type::Decimal => Type::String,
+        Type::Nullable(of) => Type::Nullable(Box::new(with_strings(of))),
         of => of.clone(),
     }
 }
@@ -64,7 +65,9 @@ fn type_of(kind: Kind) -> Type {
         Kind::Duration => Type::Duration,
         Kind::Vector(kind, len) => Type::Vector(kind, len as u64),
         // The items of lists are not looked at one by one, so these are written as their text.
-        Kind::List(_) | Kind::Null | Kind::Str | Kind::Uuid | Kind::Literal => Type::String,
+        Kind::List(_) | Kind::Null | Kind::Str | Kind::Uuid | Kind::Decimal(_) | Kind::Literal => {
+            Type::String
+        }
     }
 }
 

@@ -717,6 +717,7 @@ fn filler(of: &Type) -> Value {
         Type::Date => Value::Date(0),
         Type::Timestamp => Value::Timestamp(0),
         Type::Duration => Value::Duration(0),
+        Type::Decimal => Value::Decimal(model::Decimal::ZERO),
         Type::Nullable(_) => Value::Null,
     }
 }

@@ -1,0 +1,107 @@
+//! Unsigned integers of 256 bits: products and quotients of decimals before they are rounded.
+
+/// `high * 2^128 + low`. The order of the fields is that of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wide {
+    high: u128,
+    low: u128,
+}
+
+impl Wide {
+    /// A number of 128 bits.
+    pub(super) fn of(low: u128) -> Self {
+        Self { high: 0, low }
+    }
+
+    /// The number, if it has 128 bits.
+    pub(super) fn narrow(self) -> Option<u128> {
+        (self.high == 0).then_some(self.low)
+    }
+
+    /// The product of two numbers. It always fits.
+    pub(super) fn product(a: u128, b: u128) -> Self {
+        let halves = |number: u128| (number >> 64, number & u128::from(u64::MAX));
+        let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
+        let (middle, overflow) = (a_high * b_low).overflowing_add(a_low * b_high);
+        let (middle_high, middle_low) = halves(middle);
+        let (low, carry) = (a_low * b_low).overflowing_add(middle_low << 64);
+        let high = a_high * b_high + middle_high + u128::from(carry);
+        Self { high: high + (u128::from(overflow) << 64), low }
+    }
+
+    /// The sum. Callers add numbers below 2^255.
+    pub(super) fn plus(self, other: Self) -> Self {
+        let (low, carry) = self.low.overflowing_add(other.low);
+        Self { high: self.high + other.high + u128::from(carry), low }
+    }
+
+    /// The difference. `other` is not larger.
+    pub(super) fn minus(self, other: Self) -> Self {
+        let (low, borrow) = self.low.overflowing_sub(other.low);
+        Self { high: self.high - other.high - u128::from(borrow), low }
+    }
+
+    /// Quotient and remainder, by long division in binary. The divisor is from 1 to 2^255.
+    pub(super) fn divided(self, by: Self) -> (Self, Self) {
+        if let (Some(number), Some(divisor)) = (self.narrow(), by.narrow()) {
+            return (Self::of(number / divisor), Self::of(number % divisor));
+        }
+        let (mut quotient, mut rest) = (Self::of(0), Self::of(0));
+        for bit in (0..256 - self.leading_zeros()).rev() {
+            rest = rest.doubled(self.bit(bit));
+            quotient = quotient.doubled(false);
+            if rest >= by {
+                rest = rest.minus(by);
+                quotient.low |= 1;
+            }
+        }
+        (quotient, rest)
+    }
+
+    fn doubled(self, bit: bool) -> Self {
+        Self { high: self.high << 1 | self.low >> 127, low: self.low << 1 | u128::from(bit) }
+    }
+
+    fn bit(self, bit: u32) -> bool {
+        let word = if bit < 128 { self.low } else { self.high };
+        word >> (bit % 128) & 1 == 1
+    }
+
+    fn leading_zeros(self) -> u32 {
+        match self.high {
+            0 => 128 + self.low.leading_zeros(),
+            high => high.leading_zeros(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_product_and_a_rest_are_divided_into_factor_and_rest(
+            a in any::<u128>(), b in 1..=u128::MAX >> 1, c in any::<u128>(),
+        ) {
+            let (a, rest) = (a >> 1, c % b);
+            let number = Wide::product(a, b).plus(Wide::of(rest));
+            prop_assert_eq!(number.divided(Wide::of(b)), (Wide::of(a), Wide::of(rest)));
+            prop_assert_eq!(number.minus(Wide::of(rest)), Wide::product(b, a));
+        }
+
+        #[test]
+        fn small_products_are_those_of_the_machine(a in any::<u64>(), b in any::<u64>()) {
+            let product = u128::from(a) * u128::from(b);
+            prop_assert_eq!(Wide::product(a.into(), b.into()).narrow(), Some(product));
+        }
+    }
+
+    #[test]
+    fn the_largest_factors_have_their_product() {
+        // (2^128 - 1)^2 = 2^256 - 2^129 + 1
+        let square = Wide::product(u128::MAX, u128::MAX);
+        assert_eq!((square.high, square.low), (u128::MAX - 1, 1));
+    }
+}
