@@ -56,6 +56,7 @@ impl Digits {
     }
 
     /// Whether 128 bits hold them all.
+    #[cfg(feature = "arrow")]
     pub(crate) fn fit_128_bits(self) -> bool {
         self.whole + self.scale <= Decimal::DIGITS_MAX
     }
