@@ -313,7 +313,7 @@ impl Attempted {
         }
         Err(format!(
             "a {isolation:?} transaction from moment {since} was refused, but nothing \
-             stands in its way: {error}"
+             conflicts with it: {error}"
         ))
     }
 }
