@@ -183,11 +183,11 @@ sim: ## crashes and faults on a simulated machine, checked against a model; SEED
 
 sim-indexes: ## rows and indexes of each kind after COUNT crashes of each sort; COUNT, SEED
 	QUIPU_SIM_SEED=$(SEED) QUIPU_SIM_CRASHES=$(COUNT) \
-	  cargo test --locked -p quipu-sim --test search_indexes -- --nocapture
+	  cargo test --locked -p quipu-sim --test scripts search_indexes -- --nocapture
 
 sim-graphs: ## graphs with properties after COUNT crashes of each sort; COUNT, SEED
 	QUIPU_SIM_SEED=$(SEED) QUIPU_SIM_CRASHES=$(COUNT) \
-	  cargo test --locked -p quipu-sim --test property_graphs -- --nocapture
+	  cargo test --locked -p quipu-sim --test scripts property_graphs -- --nocapture
 
 kill: ## kill -9 writing processes COUNT times and verify the database; COUNT, SEED, WORK="graphs blobs counters rows"
 	cargo build --locked --release -p quipu-kill

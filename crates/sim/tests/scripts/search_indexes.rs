@@ -4,28 +4,22 @@
 //!
 //! `QUIPU_SIM_CRASHES` is the number of crashes for each durability and kind of crash,
 //! `QUIPU_SIM_SEED` the first seed (`make sim-indexes`).
-#![allow(clippy::unwrap_used)]
 
-mod scripts;
-
-use env::{Env, MemoryEnv};
-use kv::{Kv, KvOptions};
+use crate::harness::{
+    self, CREATE_LOG, Work, assert_none_unfinished, in_memory, is_done, record, recorded_steps,
+    rows,
+};
 use model::Value;
 use quipu_sim::{Crash, Random};
-use scripts::{Interruption, TASKS, Work, interrupted, over_seeds};
-use session::{Engine, Parameters};
+use session::Engine;
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
-use store::{Durability, ErrorKind, Store};
+use store::{Durability, Store};
 use testkit::indexed_rows::{COLUMNS, INDEXES, IndexCase, IndexedRow};
 
 /// Keys of each task.
 const KEYS: usize = 6;
-
-/// Crashes for each durability and kind of crash, unless the environment says otherwise.
-const CRASHES: u64 = 25;
 
 /// A row that a task puts, some with nulls.
 fn row(task: usize, step: usize, place: usize) -> String {
@@ -64,20 +58,12 @@ fn script(task: usize, step: usize) -> String {
         4 => format!("?[k, v] := {own}, v = vec([{}, 1]) :update doc {{k => v}}", step % 4),
         _ => put(0..KEYS / 2),
     };
-    format!("{{ {change} }} {{ ?[task, step] <- [[{task}, {step}]] :put log {{task => step}} }}")
-}
-
-fn rows(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
-    let output = engine.run(script, &Parameters::new());
-    let output = output.unwrap_or_else(|error| panic!("{}", error.render(script)));
-    (0..output.rows).map(|row| output.row(row)).collect()
+    format!("{{ {change} }} {{ {} }}", record(task, step))
 }
 
 /// The rows after these steps, of an engine without indexes that nothing interrupts.
 fn expected(steps: &[usize]) -> Vec<Vec<Value>> {
-    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let engine = Engine::new(Arc::new(store), env, 64 << 20);
+    let (_, engine) = in_memory();
     create(&engine);
     for (task, &last) in steps.iter().enumerate() {
         for step in 1..=last {
@@ -92,7 +78,7 @@ fn all_rows(engine: &Engine) -> Vec<Vec<Value>> {
 }
 
 fn create(engine: &Engine) {
-    rows(engine, ":create log {task: Int => step: Int}");
+    rows(engine, CREATE_LOG);
     rows(engine, &format!(":create doc {COLUMNS}"));
 }
 
@@ -110,15 +96,7 @@ fn seen(row: &[Value]) -> IndexedRow<'_> {
 
 /// The last step of each task. Checks rows, indexes and searches.
 fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
-    let mut steps = vec![0; TASKS];
-    for row in rows(engine, "?[task, step] := *log[task, step]") {
-        match row[..] {
-            [Value::Int(task), Value::Int(step)] => {
-                steps[usize::try_from(task).unwrap()] = usize::try_from(step).unwrap();
-            }
-            _ => panic!("{row:?}"),
-        }
-    }
+    let steps = recorded_steps(engine);
     let all = all_rows(engine);
     assert_eq!(all, expected(&steps), "after {steps:?}");
     let (sound, problems) = engine.check_indexes().unwrap();
@@ -138,26 +116,8 @@ fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
         rows(engine, &index.create_on("doc"));
     }
     assert_eq!(engine.check_indexes().unwrap().1, Vec::<String>::new());
-    let left = store.keyspaces();
-    assert!(!left.iter().any(|info| info.name.starts_with(":new:")), "{left:?}");
+    assert_none_unfinished(store);
     steps
-}
-
-/// Runs a script until it does not conflict with the other task; false after an error of the
-/// machine.
-fn is_done(engine: &Engine, script: &str) -> bool {
-    loop {
-        match engine.run(script, &Parameters::new()) {
-            Ok(_) => return true,
-            Err(session::Error::Store(error)) if error.kind() == ErrorKind::Conflict => {}
-            Err(session::Error::Store(error)) => {
-                let is_own = matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Internal);
-                assert!(!is_own, "{script}: {error}");
-                return false;
-            }
-            Err(error) => panic!("{}", error.render(script)),
-        }
-    }
 }
 
 /// Fills the database: the relation with an index of each kind.
@@ -178,25 +138,10 @@ fn step(_: &Arc<dyn Store>, engine: &Engine, task: usize, step: usize, told: &Ce
         || is_done(engine, &index.drop_on("doc")) && is_done(engine, &index.create_on("doc"))
 }
 
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
-}
-
 fn all_cuts(crash: Crash) {
-    let (first, count) = (number("QUIPU_SIM_SEED", 1), number("QUIPU_SIM_CRASHES", CRASHES));
-    for durability in [Durability::Sync, Durability::Os, Durability::None] {
-        let done = over_seeds(first..first + count, (durability, crash), |seed| {
-            let mut random = Random::new(seed);
-            // Without a log, a step takes few operations.
-            let operations = if durability == Durability::None { 150 } else { 3000 };
-            let at = 20 + random.index(operations) as u64;
-            let of = Interruption { seed, durability, crash, at };
-            interrupted(of, Work { make, step, found }, &mut random)
-        });
-        println!("{durability:?}, {crash:?}: {count} crashes, {done} steps were there");
-        let keeps = durability == Durability::Sync;
-        assert!(!keeps || done as u64 > count, "only {done} steps were there");
-    }
+    // Without a log, a step takes few operations.
+    let operations = |durability| if durability == Durability::None { 150 } else { 3000 };
+    harness::all_cuts(crash, Work { make, step, found }, operations);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Scripts that create, replace, rename and remove relations, interrupted at any operation: a
 //! script takes effect completely or not at all.
-#![allow(clippy::unwrap_used)]
 
-mod scripts;
-
+use crate::harness::{
+    CREATE_LOG, Interruption, Work, assert_none_unfinished, interrupted, machine_with, open,
+    over_seeds, record, recorded_steps,
+};
 use quipu_sim::{Crash, FaultPlan, NameOrder, Random, Settings, Sim};
 use relation::Catalog;
-use scripts::{Interruption, TASKS, Work, interrupted, machine_with, open, over_seeds};
 use session::{Engine, Parameters};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn script(task: usize, step: usize) -> String {
         ),
         _ => format!("{{ ::remove {a}, {b} }}"),
     };
-    format!("{change} {{ ?[task, step] <- [[{task}, {step}]] :put log {{task => step}} }}")
+    format!("{change} {{ {} }}", record(task, step))
 }
 
 /// The relations of a task after its script `step`, with their rows.
@@ -70,19 +70,14 @@ fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
         };
         relations.insert(name.to_owned(), rows(engine, &atom));
     }
-    let log = relations.remove("log").unwrap_or_default();
-    let mut steps = vec![0; TASKS];
-    for row in log {
-        let (task, step) = row[1..row.len() - 1].split_once(", ").unwrap();
-        steps[task.parse::<usize>().unwrap()] = step.parse().unwrap();
-    }
+    relations.remove("log");
+    let steps = recorded_steps(engine);
     let mut want = BTreeMap::new();
     for (task, &step) in steps.iter().enumerate() {
         want.append(&mut expected(task, step));
     }
     assert_eq!(relations, want, "after {steps:?}");
-    let left = store.keyspaces();
-    assert!(!left.iter().any(|info| info.name.starts_with(":new:")), "{left:?}");
+    assert_none_unfinished(store);
     steps
 }
 
@@ -108,7 +103,7 @@ fn is_done(
 
 fn all_cuts(durability: Durability, crash: Crash) {
     let make = |_: &Arc<dyn Store>, engine: &Engine| {
-        drop(rows(engine, ":create log {task: Int => step: Int}"));
+        drop(rows(engine, CREATE_LOG));
     };
     let work = Work { make, step: is_done, found };
     let done = over_seeds(0..400, (durability, crash), |seed| {

@@ -1,15 +1,16 @@
 //! Tasks that run scripts until an operation, and what an interruption leaves of them.
 
-use env::Env;
+use env::{Env, MemoryEnv};
 use kv::{Kv, KvOptions};
+use model::Value;
 use quipu_sim::{Crash, FaultPlan, NameOrder, Random, Settings, Sim, SimEnv};
 use relation::Catalog;
-use session::Engine;
+use session::{Engine, Parameters};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use store::{Durability, Store};
+use store::{Durability, ErrorKind, Store};
 
 /// Number of tasks.
 pub(crate) const TASKS: usize = 2;
@@ -169,4 +170,91 @@ pub(crate) fn over_seeds(
         }
     };
     seeds.map(one).sum()
+}
+
+/// Crashes for each durability and kind of crash, unless the environment says otherwise.
+const CRASHES: u64 = 25;
+
+/// Interrupts the work once for each seed with each durability. `QUIPU_SIM_CRASHES` is the number of
+/// seeds, `QUIPU_SIM_SEED` the first. `operations` are those within which the crash comes.
+pub(crate) fn all_cuts(crash: Crash, work: Work, operations: fn(Durability) -> usize) {
+    let number = |variable: &str, default: u64| {
+        std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+    };
+    let (first, count) = (number("QUIPU_SIM_SEED", 1), number("QUIPU_SIM_CRASHES", CRASHES));
+    for durability in [Durability::Sync, Durability::Os, Durability::None] {
+        let done = over_seeds(first..first + count, (durability, crash), |seed| {
+            let mut random = Random::new(seed);
+            let at = 20 + random.index(operations(durability)) as u64;
+            interrupted(Interruption { seed, durability, crash, at }, work, &mut random)
+        });
+        println!("{durability:?}, {crash:?}: {count} crashes, {done} steps were there");
+        let keeps = durability == Durability::Sync;
+        assert!(!keeps || done as u64 > count, "only {done} steps were there");
+    }
+}
+
+/// A store in memory that nothing interrupts, and its engine.
+pub(crate) fn in_memory() -> (Arc<dyn Store>, Engine) {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let store: Arc<dyn Store> = Arc::new(store);
+    (Arc::clone(&store), Engine::new(store, env, 64 << 20))
+}
+
+/// The rows of a script that succeeds.
+pub(crate) fn rows(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
+    let output = engine.run(script, &Parameters::new());
+    let output = output.unwrap_or_else(|error| panic!("{script}: {}", error.render(script)));
+    (0..output.rows).map(|row| output.row(row)).collect()
+}
+
+/// Runs a script until it does not conflict with the other task; false after an error of the
+/// machine.
+pub(crate) fn is_done(engine: &Engine, script: &str) -> bool {
+    loop {
+        match engine.run(script, &Parameters::new()) {
+            Ok(_) => return true,
+            Err(session::Error::Store(error)) if error.kind() == ErrorKind::Conflict => {}
+            Err(session::Error::Store(error)) => {
+                assert_is_of_machine(&error, script);
+                return false;
+            }
+            Err(error) => panic!("{}", error.render(script)),
+        }
+    }
+}
+
+/// Panics for errors that only a wrong call or a bug causes.
+pub(crate) fn assert_is_of_machine(error: &store::Error, doing: &str) {
+    let is_own = matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Internal);
+    assert!(!is_own, "{doing}: {error}");
+}
+
+/// The script that creates the relation in which each step of a task records itself.
+pub(crate) const CREATE_LOG: &str = ":create log {task: Int => step: Int}";
+
+/// The script that records a step.
+pub(crate) fn record(task: usize, step: usize) -> String {
+    format!("?[task, step] <- [[{task}, {step}]] :put log {{task => step}}")
+}
+
+/// The last recorded step of each task.
+pub(crate) fn recorded_steps(engine: &Engine) -> Vec<usize> {
+    let mut steps = vec![0; TASKS];
+    for row in rows(engine, "?[task, step] := *log[task, step]") {
+        match row[..] {
+            [Value::Int(task), Value::Int(step)] => {
+                steps[usize::try_from(task).unwrap()] = usize::try_from(step).unwrap();
+            }
+            _ => panic!("{row:?}"),
+        }
+    }
+    steps
+}
+
+/// Checks that no relation is left that was only being created.
+pub(crate) fn assert_none_unfinished(store: &Arc<dyn Store>) {
+    let left = store.keyspaces();
+    assert!(!left.iter().any(|info| info.name.starts_with(":new:")), "{left:?}");
 }

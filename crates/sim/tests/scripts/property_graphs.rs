@@ -4,22 +4,18 @@
 //!
 //! `QUIPU_SIM_CRASHES` is the number of crashes for each durability and kind of crash,
 //! `QUIPU_SIM_SEED` the first seed (`make sim-graphs`).
-#![allow(clippy::unwrap_used)]
 
-mod scripts;
-
-use env::{Env, MemoryEnv};
-use kv::{Kv, KvOptions};
+use crate::harness::{
+    self, CREATE_LOG, Work, assert_is_of_machine, in_memory, is_done, record, recorded_steps, rows,
+};
 use model::{Type, Value};
 use quipu_sim::{Crash, Random};
 use relation::{GraphDef, ValueColumn, VertexType, WeightType};
-use scripts::{Interruption, TASKS, Work, interrupted, over_seeds};
-use session::{Engine, Parameters};
+use session::Engine;
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
-use store::{Durability, ErrorKind, Store};
+use store::{Durability, Store};
 use views::graph::{Graph, Weight};
 
 /// Vertices of each task; its edges begin at them.
@@ -33,9 +29,6 @@ const SHARED: usize = 100;
 
 /// A vertex whose edges come and go by calls of their own, each a commit: they may be left.
 const PASSING: u64 = 900;
-
-/// Crashes for each durability and kind of crash, unless the environment says otherwise.
-const CRASHES: u64 = 25;
 
 /// A graph of each kind. All have properties of edges; two have properties of vertices.
 fn kinds() -> [GraphDef; 4] {
@@ -135,15 +128,8 @@ fn change(of: &GraphDef, task: usize, step: usize) -> Vec<String> {
 
 /// The script of a task's step; it records that it was the last one.
 fn script(task: usize, step: usize) -> String {
-    let log = format!("?[task, step] <- [[{task}, {step}]] :put log {{task => step}}");
     let changes = kinds().into_iter().flat_map(|of| change(&of, task, step));
-    changes.chain([log]).map(|script| format!("{{ {script} }} ")).collect()
-}
-
-fn rows(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
-    let output = engine.run(script, &Parameters::new());
-    let output = output.unwrap_or_else(|error| panic!("{script}: {}", error.render(script)));
-    (0..output.rows).map(|row| output.row(row)).collect()
+    changes.chain([record(task, step)]).map(|script| format!("{{ {script} }} ")).collect()
 }
 
 /// The rows of each graph, and of its vertices. Those of strings are in the order of their names:
@@ -167,10 +153,7 @@ fn all_rows(engine: &Engine) -> Vec<BTreeSet<String>> {
 
 /// The rows after these steps, of a store that nothing interrupts.
 fn expected(steps: &[usize]) -> Vec<BTreeSet<String>> {
-    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let store: Arc<dyn Store> = Arc::new(store);
-    let engine = Engine::new(Arc::clone(&store), env, 64 << 20);
+    let (store, engine) = in_memory();
     make(&store, &engine);
     for (task, &last) in steps.iter().enumerate() {
         for step in 1..=last {
@@ -181,7 +164,7 @@ fn expected(steps: &[usize]) -> Vec<BTreeSet<String>> {
 }
 
 fn make(store: &Arc<dyn Store>, engine: &Engine) {
-    rows(engine, ":create log {task: Int => step: Int}");
+    rows(engine, CREATE_LOG);
     for of in kinds() {
         Graph::open_or_create(Arc::clone(store), of).unwrap();
     }
@@ -203,8 +186,7 @@ fn is_passing_done(store: &Arc<dyn Store>, task: usize) -> bool {
                 true
             }
             Err(error) => {
-                let is_own = matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Internal);
-                assert!(!is_own, "{error}");
+                assert_is_of_machine(&error, "edges that come and go");
                 false
             }
         }
@@ -218,36 +200,17 @@ fn step(
     step: usize,
     told: &Cell<usize>,
 ) -> bool {
-    let script = script(task, step);
-    loop {
-        match engine.run(&script, &Parameters::new()) {
-            Ok(_) => {
-                told.set(step);
-                let is_flushed = !step.is_multiple_of(FLUSHED) || store.flush().is_ok();
-                return is_flushed && is_passing_done(store, task);
-            }
-            Err(session::Error::Store(error)) if error.kind() == ErrorKind::Conflict => {}
-            Err(session::Error::Store(error)) => {
-                let is_own = matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Internal);
-                assert!(!is_own, "{script}: {error}");
-                return false;
-            }
-            Err(error) => panic!("{}", error.render(&script)),
-        }
+    if !is_done(engine, &script(task, step)) {
+        return false;
     }
+    told.set(step);
+    let is_flushed = !step.is_multiple_of(FLUSHED) || store.flush().is_ok();
+    is_flushed && is_passing_done(store, task)
 }
 
 /// The last step of each task. Checks rows, both directions, and reads from either end.
 fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
-    let mut steps = vec![0; TASKS];
-    for row in rows(engine, "?[task, step] := *log[task, step]") {
-        match row[..] {
-            [Value::Int(task), Value::Int(step)] => {
-                steps[usize::try_from(task).unwrap()] = usize::try_from(step).unwrap();
-            }
-            _ => panic!("{row:?}"),
-        }
-    }
+    let steps = recorded_steps(engine);
     assert_eq!(all_rows(engine), expected(&steps), "after {steps:?}");
     for of in kinds() {
         let (name, keys) = (of.name.clone(), columns(&of).0);
@@ -271,25 +234,10 @@ fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
     steps
 }
 
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
-}
-
 fn all_cuts(crash: Crash) {
-    let (first, count) = (number("QUIPU_SIM_SEED", 1), number("QUIPU_SIM_CRASHES", CRASHES));
-    for durability in [Durability::Sync, Durability::Os, Durability::None] {
-        let done = over_seeds(first..first + count, (durability, crash), |seed| {
-            let mut random = Random::new(seed);
-            // Without a log, only flushes take operations.
-            let operations = if durability == Durability::None { 300 } else { 2000 };
-            let at = 20 + random.index(operations) as u64;
-            let of = Interruption { seed, durability, crash, at };
-            interrupted(of, Work { make, step, found }, &mut random)
-        });
-        println!("{durability:?}, {crash:?}: {count} crashes, {done} steps were there");
-        let keeps = durability == Durability::Sync;
-        assert!(!keeps || done as u64 > count, "only {done} steps were there");
-    }
+    // Without a log, only flushes take operations.
+    let operations = |durability| if durability == Durability::None { 300 } else { 2000 };
+    harness::all_cuts(crash, Work { make, step, found }, operations);
 }
 
 #[test]
