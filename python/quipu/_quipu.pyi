@@ -77,7 +77,8 @@ def open(
     """Open the database in the folder ``path``, and create it if the folder is empty or missing.
 
     Args:
-        path: Folder of the database. ``None``: a new in-memory database, lost when it is closed.
+        path: Folder of the database. ``None`` or ``":memory:"``: a new in-memory database, lost when
+            it is closed.
             Or the address of another engine, in builds with its feature: ``"sqlite:///data/a.db"``,
             ``"postgres://user@host/database"``.
         durability: Which failures a commit survives after it has returned. ``"sync"``: a power cut.

@@ -301,3 +301,13 @@ def test_no_column_becomes_weights_that_are_other_ones(db: quipu.Database, weigh
     with pytest.raises((TypeError, quipu.InvalidInputError)):
         g.upsert_many([1], [2], weights)
     assert len(g) == 0
+
+
+def test_memory_between_colons_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with quipu.open(":memory:") as db:
+        db.graph("g").upsert(1, 2)
+        assert db.graph("g").number_of_edges() == 1
+    with quipu.open(":memory:") as db:
+        assert db.graphs() == []
+    assert list(tmp_path.iterdir()) == []

@@ -68,9 +68,9 @@ impl std::fmt::Debug for Database {
 impl Database {
     /// Opens the database in `folder`, and creates it unless the options forbid that.
     ///
-    /// Instead of a folder it may be the address of another engine: `memory://`; with the
-    /// feature `sqlite` a file, such as `sqlite:///data/cites.db` or `sqlite://cites.db`; with the
-    /// feature `postgres` a server, such as `postgres://user@host/database`
+    /// Instead of a folder it may be the address of another engine: `memory://` or `:memory:`; with
+    /// the feature `sqlite` a file, such as `sqlite:///data/cites.db` or `sqlite://cites.db`; with
+    /// the feature `postgres` a server, such as `postgres://user@host/database`
     /// (`docs/guides/scale-out.md`).
     ///
     /// # Errors

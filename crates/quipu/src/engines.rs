@@ -13,9 +13,14 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// The address that a path is; `None` for a folder.
+    /// The address that a path is; `None` for a folder. `:memory:`, as SQLite and DuckDB write it,
+    /// is `memory://`.
     pub(crate) fn of(path: &Path) -> Option<Self> {
-        let (engine, rest) = path.to_str()?.split_once("://")?;
+        let text = match path.to_str()? {
+            ":memory:" => "memory://",
+            other => other,
+        };
+        let (engine, rest) = text.split_once("://")?;
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"+-".contains(&byte);
         (!engine.is_empty() && engine.bytes().all(is_name))
             .then(|| Self { engine: engine.to_ascii_lowercase(), rest: rest.to_owned() })
