@@ -175,8 +175,8 @@ pub(crate) fn over_seeds(
 /// Crashes for each durability and kind of crash, unless the environment says otherwise.
 const CRASHES: u64 = 25;
 
-/// Interrupts the work once for each seed with each durability. `QUIPU_SIM_CRASHES` is the number of
-/// seeds, `QUIPU_SIM_SEED` the first. `operations` are those within which the crash comes.
+/// Interrupts the work once for each seed with each durability. `QUIPU_SIM_CRASHES` is the number
+/// of seeds, `QUIPU_SIM_SEED` the first. `operations` are those within which the crash comes.
 pub(crate) fn all_cuts(crash: Crash, work: Work, operations: fn(Durability) -> usize) {
     let number = |variable: &str, default: u64| {
         std::env::var(variable).map_or(default, |text| text.parse().unwrap())
