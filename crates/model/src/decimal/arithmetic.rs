@@ -131,12 +131,12 @@ impl Decimal {
     pub(super) fn rounded_of(negative: bool, magnitude: Wide, scale: u32) -> Option<Self> {
         let drop = digits(magnitude).max(scale).saturating_sub(Self::DIGITS_MAX);
         let scale = scale.checked_sub(drop)?;
-        let first = drop.saturating_sub(Self::DIGITS_MAX);
-        let magnitude = magnitude.divided(Wide::of(power(first))).0;
-        let unit = power(drop - first);
-        let (quotient, rest) = magnitude.divided(Wide::of(unit));
-        let up = drop > 0 && rest.narrow()? >= unit / 2;
-        let rounded = (quotient.narrow()? + u128::from(up)).cast_signed();
+        let kept = match drop.checked_sub(1) {
+            None => magnitude,
+            // The first of the dropped digits says whether they are a half or more.
+            Some(others) => without_digits(magnitude, others).plus(Wide::of(5)),
+        };
+        let rounded = without_digits(kept, drop.min(1)).narrow()?.cast_signed();
         let (rounded, scale) = match rounded.unsigned_abs() == LIMIT {
             // 999… rounded up: a digit more, but zeros.
             true => (rounded / 10, scale.checked_sub(1)?),
@@ -160,10 +160,22 @@ fn digits(number: Wide) -> u32 {
     match number.narrow() {
         Some(number) => of(number),
         None => {
-            let high = number.divided(Wide::of(LIMIT)).0;
+            let high = without_digits(number, Decimal::DIGITS_MAX);
             Decimal::DIGITS_MAX + high.narrow().map_or(Decimal::DIGITS_MAX + 1, of)
         }
     }
+}
+
+/// The number without this many of its last decimal digits.
+fn without_digits(mut number: Wide, mut count: u32) -> Wide {
+    /// 10^19 has 64 bits, and division by them is fast.
+    const STEP: u32 = 19;
+    while count > 0 {
+        let step = count.min(STEP);
+        number = number.divided(Wide::of(power(step))).0;
+        count -= step;
+    }
+    number
 }
 
 #[cfg(test)]

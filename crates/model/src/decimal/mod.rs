@@ -19,6 +19,7 @@ pub use sum::DecimalSum;
 
 use std::cmp::Ordering;
 use std::fmt;
+use wide::Wide;
 
 /// `coefficient / 10^scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,10 +46,7 @@ impl Decimal {
         if coefficient == 0 {
             return Some(Self::ZERO);
         }
-        let (mut coefficient, mut scale) = (coefficient, scale);
-        while scale > 0 && coefficient % 10 == 0 {
-            (coefficient, scale) = (coefficient / 10, scale - 1);
-        }
+        let (mut coefficient, mut scale) = without_zeros(coefficient, scale);
         while scale < 0 {
             (coefficient, scale) = (coefficient.checked_mul(10)?, scale + 1);
         }
@@ -98,10 +96,6 @@ impl Decimal {
         let magnitude: i128 = significant.parse().ok()?;
         let scale = i64::try_from(fraction.len()).ok()? - i64::try_from(dropped).ok()?;
         let scale = i32::try_from(scale - i64::from(exponent)).ok()?;
-        // A power of ten with more digits would be multiplied for long.
-        if scale < -(Self::DIGITS_MAX as i32) {
-            return None;
-        }
         Self::new(if mantissa.starts_with('-') { -magnitude } else { magnitude }, scale)
     }
 
@@ -135,21 +129,18 @@ impl Decimal {
         (self.coefficient().div_euclid(one), fraction * power(Self::SCALE_MAX - self.scale()))
     }
 
-    /// The number of [`Self::floor_and_fraction`]; `None` if it has too many digits.
+    /// `floor + fraction / 10^scale`; `None` if it has too many digits. The fraction is below
+    /// `10^scale`, and the scale at most 38.
     #[must_use]
-    pub fn of_floor_and_fraction(floor: i128, fraction: u128) -> Option<Self> {
-        let mut scale = if fraction == 0 { 0 } else { Self::SCALE_MAX };
-        let mut fraction = fraction.cast_signed();
-        while scale > 0 && fraction % 10 == 0 {
-            (fraction, scale) = (fraction / 10, scale - 1);
-        }
+    pub fn of_floor_and_fraction(floor: i128, fraction: u128, scale: u32) -> Option<Self> {
+        let (fraction, scale) = without_zeros(fraction.cast_signed(), scale as i32);
         // From zero upwards and downwards, because the floor alone may have too many digits.
-        let one = power(scale).cast_signed();
+        let one = power(scale.unsigned_abs()).cast_signed();
         let coefficient = match floor < 0 {
             false => floor.checked_mul(one)?.checked_add(fraction)?,
             true => (floor + 1).checked_mul(one)?.checked_add(fraction - one)?,
         };
-        Self::new(coefficient, scale as i32)
+        Self::new(coefficient, scale)
     }
 
     /// The integer, if it is one.
@@ -175,11 +166,8 @@ impl Decimal {
     /// Compares with a float exactly. NaN is above all numbers.
     #[must_use]
     pub fn compare_to_float(self, float: f64) -> Ordering {
-        if float.is_nan() || float > 1e39 {
+        if float.is_nan() {
             return Ordering::Less;
-        }
-        if float < -1e39 {
-            return Ordering::Greater;
         }
         if float < 0.0 {
             return (-self).compare_to_float(-float).reverse();
@@ -187,51 +175,45 @@ impl Decimal {
         if self.coefficient() < 0 {
             return Ordering::Less;
         }
-        let (floor, fraction) = self.floor_and_fraction();
-        let whole = float.trunc() as u128;
-        floor.unsigned_abs().cmp(&whole).then_with(|| compare_fractions(fraction, float.fract()))
-    }
-}
-
-/// Compares `digits / 10^38` with a float in `0..1`, digit by digit.
-fn compare_fractions(digits: u128, float: f64) -> Ordering {
-    // Below 10^-38 there is no decimal but zero.
-    if float < 1e-39 {
-        return digits.cmp(&0).then(if float > 0.0 { Ordering::Less } else { Ordering::Equal });
-    }
-    // From 10^-39 on, all bits of a float are among the first 192 behind the point.
-    let (mut digits, mut bits) = (digits, fraction_bits(float));
-    for place in (0..Decimal::SCALE_MAX).rev() {
-        let (digit, of_float) = (digits / power(place), times_ten(&mut bits));
-        if digit != of_float {
-            return digit.cmp(&of_float);
+        if float >= INTEGERS_FROM {
+            // Larger floats become the largest integer, which is above all decimals, too.
+            let (floor, fraction) = self.floor_and_fraction();
+            return floor.cmp(&(float as i128)).then(fraction.cmp(&0));
         }
-        digits %= power(place);
+        // The float as a mantissa divided by a power of two, and that times 10^scale.
+        let (mantissa, shift) = mantissa_and_shift(float);
+        let scaled = Wide::product(u128::from(mantissa), power(self.scale()));
+        let (whole, is_cut) = (scaled.right(shift), scaled.trailing_zeros() < shift);
+        let order = Wide::of(self.coefficient().unsigned_abs()).cmp(&whole);
+        order.then(if is_cut { Ordering::Less } else { Ordering::Equal })
     }
-    if bits == [0; 3] { Ordering::Equal } else { Ordering::Less }
 }
 
-/// The bits behind the point of a float in `10^-39..1`, the first in the last word.
-fn fraction_bits(float: f64) -> [u64; 3] {
-    let word = 2_f64.powi(64);
-    let mut rest = float;
-    let mut bits = [0; 3];
-    for bits in bits.iter_mut().rev() {
-        // Exact: multiplied by a power of two, and the integer part taken off.
-        rest *= word;
-        *bits = rest as u64;
-        rest -= rest.trunc();
-    }
-    bits
+/// Floats from here on are integers.
+const INTEGERS_FROM: f64 = (1_u64 << 53) as f64;
+
+/// A float from 0 to [`INTEGERS_FROM`] as `mantissa / 2^shift`. A float with a shift above 255 is
+/// smaller than all decimals but zero, and is returned with 255.
+fn mantissa_and_shift(float: f64) -> (u64, u32) {
+    const BITS: u32 = f64::MANTISSA_DIGITS - 1;
+    /// Shift of the smallest floats. Their exponents are 0 and 1.
+    const SHIFT_MAX: u32 = 1074;
+    let bits = float.abs().to_bits();
+    let (exponent, fraction) = (bits >> BITS, bits & ((1 << BITS) - 1));
+    let mantissa = if exponent == 0 { fraction } else { 1 << BITS | fraction };
+    let shift = SHIFT_MAX + 1 - (exponent as u32).max(1);
+    (mantissa, shift.min(255))
 }
 
-/// Multiplies a number behind the point by ten. Returns the digit before the point.
-fn times_ten(bits: &mut [u64; 3]) -> u128 {
-    bits.iter_mut().fold(0, |carry, word| {
-        let product = u128::from(*word) * 10 + carry;
-        *word = product as u64;
-        product >> 64
-    })
+/// Takes zeros off the end of the digits after the point.
+fn without_zeros(mut coefficient: i128, mut scale: i32) -> (i128, i32) {
+    // Most numbers have none, and long quotients have many.
+    for (unit, zeros) in [(100_000_000, 8), (10, 1)] {
+        while scale >= zeros && coefficient % unit == 0 {
+            (coefficient, scale) = (coefficient / unit, scale - zeros);
+        }
+    }
+    (coefficient, scale)
 }
 
 /// `10^exponent`, for at most 38.
@@ -351,7 +333,7 @@ pub(crate) mod tests {
         fn text_comes_back(a in decimal()) {
             prop_assert_eq!(Decimal::parse(&a.to_string()), Some(a));
             let (floor, fraction) = a.floor_and_fraction();
-            prop_assert_eq!(Decimal::of_floor_and_fraction(floor, fraction), Some(a));
+            prop_assert_eq!(Decimal::of_floor_and_fraction(floor, fraction, 38), Some(a));
         }
 
         #[test]

@@ -41,13 +41,35 @@ impl Wide {
         Self { high: self.high - other.high - u128::from(borrow), low }
     }
 
-    /// Quotient and remainder, by long division in binary. The divisor is from 1 to 2^255.
+    /// Quotient and remainder. The divisor is from 1 to 2^255.
     pub(super) fn divided(self, by: Self) -> (Self, Self) {
-        if let (Some(number), Some(divisor)) = (self.narrow(), by.narrow()) {
-            return (Self::of(number / divisor), Self::of(number % divisor));
+        match (self.narrow(), by.narrow()) {
+            (Some(number), Some(divisor)) => {
+                (Self::of(number / divisor), Self::of(number % divisor))
+            }
+            (None, Some(divisor)) if divisor >> 64 == 0 => self.divided_in_words(divisor),
+            _ => self.divided_in_bits(by),
         }
-        let (mut quotient, mut rest) = (Self::of(0), Self::of(0));
-        for bit in (0..256 - self.leading_zeros()).rev() {
+    }
+
+    /// Long division in words of 64 bits. The divisor is one.
+    fn divided_in_words(self, by: u128) -> (Self, Self) {
+        let divide = |rest: u128, number: u128| {
+            let high = rest << 64 | number >> 64;
+            let low = (high % by) << 64 | number & u128::from(u64::MAX);
+            ((high / by) << 64 | (low / by), low % by)
+        };
+        let (high, rest) = divide(0, self.high);
+        let (low, rest) = divide(rest, self.low);
+        (Self { high, low }, Self::of(rest))
+    }
+
+    /// Long division in binary.
+    fn divided_in_bits(self, by: Self) -> (Self, Self) {
+        // The quotient has at most this many bits. What is before them is less than the divisor.
+        let bits = (by.leading_zeros() + 1).saturating_sub(self.leading_zeros());
+        let (mut quotient, mut rest) = (Self::of(0), self.right(bits));
+        for bit in (0..bits).rev() {
             rest = rest.doubled(self.bit(bit));
             quotient = quotient.doubled(false);
             if rest >= by {
@@ -56,6 +78,25 @@ impl Wide {
             }
         }
         (quotient, rest)
+    }
+
+    /// The number without this many of its last bits, fewer than 256.
+    pub(super) fn right(self, bits: u32) -> Self {
+        match bits {
+            0 => self,
+            1..128 => {
+                Self { high: self.high >> bits, low: self.low >> bits | self.high << (128 - bits) }
+            }
+            _ => Self::of(self.high >> (bits - 128)),
+        }
+    }
+
+    /// How many of its last bits are zeros, up to 256.
+    pub(super) fn trailing_zeros(self) -> u32 {
+        match self.low {
+            0 => 128 + self.high.trailing_zeros(),
+            low => low.trailing_zeros(),
+        }
     }
 
     fn doubled(self, bit: bool) -> Self {
@@ -89,6 +130,26 @@ mod tests {
             let number = Wide::product(a, b).plus(Wide::of(rest));
             prop_assert_eq!(number.divided(Wide::of(b)), (Wide::of(a), Wide::of(rest)));
             prop_assert_eq!(number.minus(Wide::of(rest)), Wide::product(b, a));
+        }
+
+        #[test]
+        fn numbers_of_all_lengths_are_divided_into_factor_and_rest(
+            numbers in any::<[u128; 3]>(), shifts in (1..128_u32, 0..128_u32, 0..128_u32),
+        ) {
+            let (a, b) = (numbers[0] >> shifts.0, (numbers[1] >> shifts.1).max(1));
+            let rest = (numbers[2] >> shifts.2) % b;
+            let number = Wide::product(a, b).plus(Wide::of(rest));
+            prop_assert_eq!(number.divided(Wide::of(b)), (Wide::of(a), Wide::of(rest)));
+            prop_assert_eq!(Wide::of(rest).divided(Wide { high: 1, low: b }), (Wide::of(0), Wide::of(rest)));
+        }
+
+        #[test]
+        fn a_shift_is_a_quotient_by_a_power_of_two(a in any::<u128>(), b in any::<u128>(), bits in 0..255_u32) {
+            let number = Wide::product(a, b);
+            let power = if bits < 128 { Wide::of(1 << bits) } else { Wide { high: 1 << (bits - 128), low: 0 } };
+            let (quotient, rest) = number.divided(power);
+            prop_assert_eq!(number.right(bits), quotient);
+            prop_assert_eq!(number.trailing_zeros() >= bits, rest == Wide::of(0));
         }
 
         #[test]

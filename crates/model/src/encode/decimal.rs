@@ -15,10 +15,8 @@ use crate::decimal::Decimal;
 /// First byte of the integers 0 and -1.
 const ZERO: u8 = 128;
 const MINUS_ONE: u8 = 127;
-/// Pairs of digits of a fraction, at most.
-const PAIRS_MAX: u32 = Decimal::SCALE_MAX / 2;
-/// The value of the first pair of 19, as a factor.
-const FIRST_PAIR: u128 = 100_u128.pow(PAIRS_MAX - 1);
+/// The unit of the first pair of a fraction with all digits.
+const FIRST_PAIR: u128 = 10_u128.pow(Decimal::SCALE_MAX - 2);
 
 pub(super) fn encode(value: Decimal, out: &mut Vec<u8>) {
     let (floor, mut fraction) = value.floor_and_fraction();
@@ -40,23 +38,21 @@ pub(super) fn encode(value: Decimal, out: &mut Vec<u8>) {
 
 pub(super) fn decode(bytes: &mut &[u8]) -> Result<Decimal, DecodeError> {
     let floor = integer(bytes)?;
-    let (mut fraction, mut unit) = (0, FIRST_PAIR);
+    let (mut fraction, mut scale) = (0, 0);
     loop {
-        let pair = u128::from(take::<1>(bytes)?[0]);
-        match pair {
+        match take::<1>(bytes)?[0] {
             0 => break,
-            1..=100 if unit > 0 => {
-                fraction += (pair - 1) * unit;
-                // A last pair 00 would be a second encoding.
-                if pair == 1 && bytes.first() == Some(&0) {
-                    return Err(wrong(bytes, "a fraction ends with zeros"));
-                }
-                unit /= 100;
+            pair @ 1..=100 if scale < Decimal::SCALE_MAX => {
+                (fraction, scale) = (fraction * 100 + u128::from(pair - 1), scale + 2);
             }
-            _ => return Err(wrong(bytes, "a fraction has a digit that is none")),
+            _ => return Err(wrong(bytes, "a fraction has an invalid pair of digits")),
         }
     }
-    let value = Decimal::of_floor_and_fraction(floor, fraction);
+    // A last pair 00 would be a second encoding.
+    if scale > 0 && fraction % 100 == 0 {
+        return Err(wrong(bytes, "a fraction ends with zeros"));
+    }
+    let value = Decimal::of_floor_and_fraction(floor, fraction, scale);
     value.ok_or_else(|| wrong(bytes, "a decimal has too many digits"))
 }
 
@@ -80,9 +76,11 @@ fn integer(bytes: &mut &[u8]) -> Result<i128, DecodeError> {
     Ok(if is_negative { !magnitude } else { magnitude })
 }
 
-/// Skips a decimal, without a check of its digits.
+/// Skips a decimal. Its fraction is not checked.
 pub(super) fn skip(bytes: &mut &[u8]) -> Result<(), DecodeError> {
-    decode(bytes).map(drop)
+    integer(bytes)?;
+    while take::<1>(bytes)?[0] != 0 {}
+    Ok(())
 }
 
 #[cfg(test)]
