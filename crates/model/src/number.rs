@@ -6,17 +6,13 @@
 //! - A float has its own image and the rest 1.
 //! - An integer has the image of the largest float that is not above it. Its rest is 0 if the two
 //!   are equal, otherwise their distance plus 1. Adjacent floats below 2^64 are at most 2048 apart,
-//!   so the distance fits.
-//!
+//!   so the distance fits. The integer zero takes the image of -0.0, the smaller of the two zeros.
 //! - A decimal has the image of the largest float that is not above it, and the largest rest. Its
 //!   digits follow, because decimals between two floats have the same key.
 //!
-//! At equal values the integer comes first, then the float. Below 2^53 no integer lies between two
-//! floats, so all numbers are in the order of their values. Above, a decimal comes after the
-//! integers that share its float. Conditions compare the values.
-//!
-//! At equal values the integer has the rest 0, the float 1. An integer between two floats sorts
-//! between them. The integer zero takes the image of -0.0, the smaller of the two zeros.
+//! At equal values the integer comes first, then the float, then the decimal. Below 2^53 no integer
+//! lies between two floats, so all numbers are in the order of their values. Above, a decimal comes
+//! after the integers that share its float. Conditions compare the values instead.
 
 use crate::decimal::Decimal;
 use base::shape::{float_to_word, word_to_float};

@@ -140,10 +140,9 @@ impl Type {
                 let int = value.to_int().and_then(|int| self.integer(int));
                 int.ok_or_else(|| self.refuse(&Value::Decimal(value)))
             }
-            (
-                Self::Decimal,
-                value @ (Value::Int(_) | Value::Id(_) | Value::Float(_) | Value::Str(_)),
-            ) => to_decimal(&value).map(Value::Decimal).ok_or_else(|| self.refuse(&value)),
+            (Self::Decimal, value) => {
+                to_decimal(&value).map(Value::Decimal).ok_or_else(|| self.refuse(&value))
+            }
             (Self::Uuid, Value::Str(text)) => match parse_uuid(&text) {
                 Some(uuid) => Ok(Value::Uuid(uuid)),
                 None => Err(self.refuse(&Value::Str(text))),
@@ -237,14 +236,13 @@ impl Type {
     }
 }
 
-/// The decimal of a number or a text.
+/// The decimal of an integer, a float or a string.
 fn to_decimal(value: &Value) -> Option<Decimal> {
     match value {
         Value::Int(int) => Decimal::of_int(i128::from(*int)),
         Value::Id(id) => Decimal::of_int(i128::from(*id)),
         Value::Float(float) => Decimal::of_float(*float),
         Value::Str(text) => Decimal::parse(text),
-        Value::Decimal(decimal) => Some(*decimal),
         _ => None,
     }
 }

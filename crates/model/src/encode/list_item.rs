@@ -1,11 +1,11 @@
 //! Decodes one item of an encoded list. The others are skipped, so that memory follows the item and
 //! not the list.
 
-use super::decimal;
 use super::{
     BYTES, DATE, DEPTH_MAX, DURATION, DecodeError, FALSE, JSON, LIST, NULL, NUMBER, STRING,
-    TIMESTAMP, TRUE, UUID, VALIDITY, VECTOR, before_zero, decode, take, wrong,
+    TIMESTAMP, TRUE, UUID, VALIDITY, VECTOR, before_zero, decimal, decode, take, wrong,
 };
+use crate::number;
 use crate::value::Value;
 
 /// The result of looking up an index in an encoded value.
@@ -58,17 +58,20 @@ fn skip_items(bytes: &mut &[u8], max: u64, depth: usize) -> Result<u64, DecodeEr
     Ok(skipped)
 }
 
-/// Advances past a value. Text is not checked to be UTF-8.
+/// Advances past a value. Text is not checked to be UTF-8, nor the fraction of a decimal.
 fn skip(bytes: &mut &[u8], depth: usize) -> Result<(), DecodeError> {
     if depth > DEPTH_MAX {
         return Err(wrong(bytes, "lists nest too deep"));
     }
     match take::<1>(bytes)?[0] {
         NULL | FALSE | TRUE => Ok(()),
-        NUMBER => match take::<10>(bytes)? {
-            [.., 0xff, 0xff] => decimal::skip(bytes),
-            _ => Ok(()),
-        },
+        NUMBER => {
+            take::<8>(bytes)?;
+            match u16::from_be_bytes(take(bytes)?) {
+                number::DECIMAL => decimal::skip(bytes),
+                _ => Ok(()),
+            }
+        }
         STRING | BYTES | JSON => skip_escaped(bytes),
         UUID => take::<16>(bytes).map(drop),
         LIST => {
