@@ -374,25 +374,22 @@ fn vertex_of(number: u8) -> Option<VertexType> {
 fn relation_version(schema: &Schema) -> u8 {
     let keys = schema.keys.iter().map(|column| &column.column_type);
     let values = schema.values.iter().map(|column| &column.column_type);
-    let all = || keys.clone().chain(values.clone());
-    match () {
-        () if all().any(|of| has(of, &|of| *of == Type::Decimal)) => VERSION_DECIMALS,
-        () if all().any(|of| has(of, &Type::is_temporal)) => VERSION_TEMPORAL,
-        () => VERSION,
-    }
+    keys.chain(values).map(type_version).max().unwrap_or(VERSION)
 }
 
 fn has_decimals(def: &GraphDef) -> bool {
-    let columns = def.edges.iter().chain(def.nodes.iter().flatten());
-    columns.into_iter().any(|column| has(&column.column_type, &|of| *of == Type::Decimal))
+    let mut columns = def.edges.iter().chain(def.nodes.iter().flatten());
+    columns.any(|column| type_version(&column.column_type) == VERSION_DECIMALS)
 }
 
-/// Whether a type, or one of its items, is one that is looked for.
-fn has(of: &Type, is_sought: &dyn Fn(&Type) -> bool) -> bool {
+/// The oldest version whose programs know a type in a relation.
+fn type_version(of: &Type) -> u8 {
     match of {
-        Type::List(inner, _) | Type::Nullable(inner) => has(inner, is_sought),
-        Type::Tuple(types) => types.iter().any(|of| has(of, is_sought)),
-        of => is_sought(of),
+        Type::List(inner, _) | Type::Nullable(inner) => type_version(inner),
+        Type::Tuple(types) => types.iter().map(type_version).max().unwrap_or(VERSION),
+        Type::Decimal => VERSION_DECIMALS,
+        of if of.is_temporal() => VERSION_TEMPORAL,
+        _ => VERSION,
     }
 }
 
