@@ -13,6 +13,7 @@ mod combined;
 mod counters;
 mod damage;
 mod dates;
+mod decimals;
 mod documents;
 mod error_kinds;
 mod files;
