@@ -210,9 +210,11 @@ fn fold(call: Call<'_>, unit: i128, operator: &Operator) -> Result<Value, Failur
 
 /// Two operands as decimals, if one is a decimal and none a float.
 fn decimals(call: Call<'_>) -> Option<(Decimal, Decimal)> {
-    let (a, b) = (Number::of(call.value(0))?, Number::of(call.value(1))?);
-    let has_decimal = matches!(a, Number::Decimal(_)) || matches!(b, Number::Decimal(_));
-    a.to_decimal().zip(b.to_decimal()).filter(|_| has_decimal)
+    if !call.args().iter().any(|value| matches!(value, Value::Decimal(_))) {
+        return None;
+    }
+    let operand = |i| Number::of(call.value(i)).and_then(Number::to_decimal);
+    Some((operand(0)?, operand(1)?))
 }
 
 /// A quotient or a remainder of decimals.

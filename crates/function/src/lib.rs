@@ -41,7 +41,8 @@ mod testing;
 mod tests;
 
 pub use aggregate::{
-    Accumulate, Aggregate, OWN, Start, UserAggregate, aggregate, aggregates, decimal_of_rows, mean,
+    Accumulate, Aggregate, OWN, SUM_TOO_LARGE, Start, UserAggregate, aggregate, aggregates,
+    decimal_of_rows, mean,
 };
 pub use budget::{MemoryEstimate, UNASKED_BYTES, bytes_of};
 pub use comparison::{compare, equal};

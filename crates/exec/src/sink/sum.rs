@@ -6,18 +6,20 @@ use crate::value::cell::{Cell, Interner};
 use model::{Decimal, DecimalSum, Value};
 use syntax::Span;
 
-/// A sum, with integers exact and floats separate. Durations are added as their microseconds.
+/// A sum, with integers and decimals exact and floats separate.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sum {
-    ints: i128,
+    /// The sum of the integers, the decimals, and the microseconds of durations.
+    exact: DecimalSum,
     pub floats: f64,
     pub has_floats: bool,
+    has_decimals: bool,
     pub rows: u64,
     /// How many of the rows are durations.
     durations: u64,
-    /// The sum of the decimals, if there are any.
-    decimals: Option<DecimalSum>,
 }
+
+const _: () = assert!(size_of::<Sum>() == 64, "each group of a query has one");
 
 impl Sum {
     #[inline]
@@ -40,8 +42,9 @@ impl Sum {
                     Ok(())
                 }
                 Number::Decimal(decimal) => {
-                    let sum = self.decimals.unwrap_or_default().plus(decimal, weight);
-                    self.decimals = Some(sum.ok_or_else(|| too_large(of, span))?);
+                    self.has_decimals = true;
+                    let exact = self.exact.plus(decimal, weight);
+                    self.exact = exact.ok_or_else(|| too_large(of, span))?;
                     Ok(())
                 }
                 Number::Duration(us) => {
@@ -56,12 +59,12 @@ impl Sum {
     pub(super) fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
         // A checked product of 128 bits is a function call.
         let more = if weight == 1 { Some(int) } else { int.checked_mul(i128::from(weight)) };
-        match more.and_then(|more| self.ints.checked_add(more)) {
-            Some(ints) => {
-                self.ints = ints;
+        match more.and_then(|more| self.exact.plus_int(more)) {
+            Some(exact) => {
+                self.exact = exact;
                 Ok(())
             }
-            None => Err(Error::value(format!("{of}: the sum leaves the range of 128 bits"), span)),
+            None => Err(out_of_range(of, span)),
         }
     }
 
@@ -72,22 +75,28 @@ impl Sum {
             self.floats += other.floats;
             self.has_floats = true;
         }
-        if let Some(decimals) = other.decimals {
-            let sum = self.decimals.unwrap_or_default().join(decimals);
-            self.decimals = Some(sum.ok_or_else(|| too_large(of, span))?);
+        self.has_decimals |= other.has_decimals;
+        match self.exact.join(other.exact) {
+            Some(exact) => {
+                self.exact = exact;
+                Ok(())
+            }
+            None if self.has_decimals => Err(too_large(of, span)),
+            None => Err(out_of_range(of, span)),
         }
-        self.add_ints(other.ints, 1, of, span)
+    }
+
+    /// The sum of the integers and that of the floats. With decimals, all numbers are floats.
+    fn ints_and_floats(&self) -> (i128, f64) {
+        match self.has_decimals {
+            true => (0, self.exact.to_float() + self.floats),
+            false => (self.exact.floor(), self.floats),
+        }
     }
 
     fn whole(&self) -> f64 {
-        let whole = self.ints as f64;
-        if self.has_floats { whole + self.all_floats() } else { whole }
-    }
-
-    /// The sum of the floats, and of the decimals beside them.
-    fn all_floats(&self) -> f64 {
-        let decimals = self.decimals.and_then(DecimalSum::total);
-        self.floats + decimals.map_or(0.0, Decimal::to_float)
+        let (ints, floats) = self.ints_and_floats();
+        if self.has_floats { ints as f64 + floats } else { ints as f64 }
     }
 
     /// The cell of the sum.
@@ -95,7 +104,7 @@ impl Sum {
     /// # Errors
     /// Numbers beside durations, or a sum of durations that is too long.
     pub(super) fn total(&self, interner: &Interner, span: Span) -> Result<Cell> {
-        let us = || self.ints;
+        let us = || self.exact.floor();
         self.cell("sum", us, || self.whole(), interner, span)
     }
 
@@ -104,8 +113,11 @@ impl Sum {
     /// # Errors
     /// As [`Sum::total`].
     pub(super) fn mean(&self, interner: &Interner, span: Span) -> Result<Cell> {
-        let us = || function::rounded_div(self.ints, self.rows);
-        let float = || function::mean(self.ints, self.all_floats(), self.rows);
+        let us = || function::rounded_div(self.exact.floor(), self.rows);
+        let float = || {
+            let (ints, floats) = self.ints_and_floats();
+            function::mean(ints, floats, self.rows)
+        };
         self.cell("mean", us, float, interner, span)
     }
 
@@ -124,9 +136,11 @@ impl Sum {
             Ok(None) => {}
             Err(why) => return Err(Error::value(format!("{of}: {why}"), span)),
         }
-        match function::decimal_of_rows(of, self.decimals, self.ints, self.rows) {
-            Ok(Some(decimal)) if !self.has_floats => Ok(interner.take(Value::Decimal(decimal))),
-            Ok(_) => Ok(interner.float(one_nan(float()))),
+        if !self.has_decimals || self.has_floats {
+            return Ok(interner.float(one_nan(float())));
+        }
+        match function::decimal_of_rows(of, self.exact, self.rows) {
+            Ok(decimal) => Ok(interner.take(Value::Decimal(decimal))),
             Err(why) => Err(Error::value(format!("{of}: {why}"), span)),
         }
     }
@@ -151,8 +165,11 @@ fn number(cell: Cell, interner: &Interner, of: &str, span: Span) -> Result<Numbe
 }
 
 fn too_large(of: &str, span: Span) -> Error {
-    let what = format!("{of}: the sum does not fit a Decimal, which has 38 digits");
-    Error::value(what, span)
+    Error::value(format!("{of}: {}", function::SUM_TOO_LARGE), span)
+}
+
+fn out_of_range(of: &str, span: Span) -> Error {
+    Error::value(format!("{of}: the sum leaves the range of 128 bits"), span)
 }
 
 fn not_a_number(value: &Value, of: &str, span: Span) -> Error {

@@ -13,7 +13,7 @@ mod user_defined;
 use crate::Failure;
 use meet::Lattice;
 use model::{Json, Value, Vector};
-pub use statistics::{decimal_of_rows, mean};
+pub use statistics::{SUM_TOO_LARGE, decimal_of_rows, mean};
 use std::fmt;
 pub use user_defined::{OWN, UserAggregate};
 

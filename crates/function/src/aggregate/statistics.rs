@@ -27,35 +27,30 @@ pub fn mean(ints: i128, floats: f64, count: u64) -> f64 {
     whole as f64 + (rest as f64 + floats) / count as f64
 }
 
-const TOO_LARGE: &str = "the sum does not fit a Decimal, which has 38 digits";
+/// What is wrong with a sum of decimals that has too many digits.
+pub const SUM_TOO_LARGE: &str = "the sum does not fit a Decimal, which has 38 digits";
 
-/// The sum, or for the name `mean` the mean, of decimals and integers; `None` without decimals.
+/// The sum, or for the name `mean` the mean, of this many decimals and integers.
 ///
 /// # Errors
-/// A message: it has too many digits.
-pub fn decimal_of_rows(
-    name: &str,
-    decimals: Option<DecimalSum>,
-    ints: i128,
-    rows: u64,
-) -> Result<Option<Decimal>, &'static str> {
-    let Some(decimals) = decimals else { return Ok(None) };
-    let total = decimals.plus_int(ints).and_then(DecimalSum::total).ok_or(TOO_LARGE)?;
+/// [`SUM_TOO_LARGE`].
+pub fn decimal_of_rows(name: &str, sum: DecimalSum, rows: u64) -> Result<Decimal, &'static str> {
+    let total = sum.total().ok_or(SUM_TOO_LARGE)?;
     let mean = || total.checked_div(Decimal::of_int(i128::from(rows))?);
     let found = if name == "mean" { mean() } else { Some(total) };
-    found.ok_or(TOO_LARGE).map(Some)
+    found.ok_or(SUM_TOO_LARGE)
 }
 
 /// sum and mean.
 pub(super) struct Sum {
     name: &'static str,
-    ints: i128,
+    /// The sum of the integers, the decimals, and the microseconds of durations.
+    exact: DecimalSum,
     floats: f64,
     count: u64,
     /// How many of the values are durations.
     durations: u64,
-    /// The sum of the decimals, if there are any.
-    decimals: Option<DecimalSum>,
+    has_decimals: bool,
     has_floats: bool,
 }
 
@@ -63,11 +58,11 @@ impl Sum {
     pub(super) fn total() -> Self {
         Self {
             name: "sum",
-            ints: 0,
+            exact: DecimalSum::default(),
             floats: 0.0,
             count: 0,
             durations: 0,
-            decimals: None,
+            has_decimals: false,
             has_floats: false,
         }
     }
@@ -75,29 +70,34 @@ impl Sum {
     pub(super) fn mean() -> Self {
         Self { name: "mean", ..Self::total() }
     }
+
+    fn fail(&self, why: &str) -> Failure {
+        Call::new(self.name, &[]).fail(why)
+    }
 }
 
 impl Accumulate for Sum {
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
-        if let Value::Duration(us) = value {
-            self.ints += i128::from(*us);
-            self.count += 1;
-            self.durations += 1;
-            return Ok(());
-        }
-        match number(self.name, value)? {
-            // Cannot overflow: that would take 2^63 numbers of 64 bits.
-            Number::Int(int) => self.ints += int,
-            Number::Float(float) => {
-                self.floats += float;
-                self.has_floats = true;
+        let exact = match value {
+            Value::Duration(us) => {
+                self.durations += 1;
+                self.exact.plus_int(i128::from(*us))
             }
-            Number::Decimal(decimal) => {
-                let sum = self.decimals.unwrap_or_default().plus(decimal, 1);
-                let what = || Call::new(self.name, &[]).fail(TOO_LARGE);
-                self.decimals = Some(sum.ok_or_else(what)?);
-            }
-        }
+            value => match number(self.name, value)? {
+                Number::Int(int) => self.exact.plus_int(int),
+                Number::Decimal(decimal) => {
+                    self.has_decimals = true;
+                    self.exact.plus(decimal, 1)
+                }
+                Number::Float(float) => {
+                    self.floats += float;
+                    self.has_floats = true;
+                    Some(self.exact)
+                }
+            },
+        };
+        // Only decimals can be too large: it would take 2^63 integers of 64 bits.
+        self.exact = exact.ok_or_else(|| self.fail(SUM_TOO_LARGE))?;
         self.count += 1;
         Ok(())
     }
@@ -105,22 +105,24 @@ impl Accumulate for Sum {
     /// Without rows the sum is 0 and the mean NaN.
     fn finish(&mut self) -> Result<Value, Failure> {
         let us = || match self.name {
-            "mean" => rounded_div(self.ints, self.count),
-            _ => self.ints,
+            "mean" => rounded_div(self.exact.floor(), self.count),
+            _ => self.exact.floor(),
         };
         let duration = duration_of_rows(self.durations, self.count, us);
-        if let Some(duration) = duration.map_err(|why| Call::new(self.name, &[]).fail(why))? {
+        if let Some(duration) = duration.map_err(|why| self.fail(why))? {
             return Ok(duration);
         }
-        let decimal = decimal_of_rows(self.name, self.decimals, self.ints, self.count);
-        let decimal = decimal.map_err(|why| Call::new(self.name, &[]).fail(why))?;
-        if let Some(decimal) = decimal.filter(|_| !self.has_floats) {
-            return Ok(Value::Decimal(decimal));
+        if self.has_decimals && !self.has_floats {
+            let decimal = decimal_of_rows(self.name, self.exact, self.count);
+            return decimal.map(Value::Decimal).map_err(|why| self.fail(why));
         }
-        self.floats += self.decimals.and_then(DecimalSum::total).map_or(0.0, Decimal::to_float);
+        let (ints, floats) = match self.has_decimals {
+            true => (0, self.exact.to_float() + self.floats),
+            false => (self.exact.floor(), self.floats),
+        };
         Ok(Value::Float(match self.name {
-            "mean" => mean(self.ints, self.floats, self.count),
-            _ => self.ints as f64 + self.floats,
+            "mean" => mean(ints, floats, self.count),
+            _ => ints as f64 + floats,
         }))
     }
 

@@ -1,9 +1,10 @@
-//! Exact sums of decimals.
+//! Exact sums of decimals and integers.
 
 use super::wide::Wide;
 use super::{Decimal, LIMIT};
 
-/// A sum of decimals, exact and so independent of their order, that is rounded once at its end.
+/// A sum of decimals and integers. It is exact, and rounded once at its end, so it does not depend
+/// on their order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DecimalSum {
     floor: i128,
@@ -24,8 +25,21 @@ impl DecimalSum {
 
     /// Adds an integer; `None` if the sum is too large.
     #[must_use]
+    #[inline]
     pub fn plus_int(self, int: i128) -> Option<Self> {
-        self.join(Self { floor: int, fraction: 0 })
+        Some(Self { floor: self.floor.checked_add(int)?, ..self })
+    }
+
+    /// The largest integer that is not above the sum.
+    #[must_use]
+    pub fn floor(self) -> i128 {
+        self.floor
+    }
+
+    /// The sum as a float, also if a decimal would have too many digits.
+    #[must_use]
+    pub fn to_float(self) -> f64 {
+        self.total().map_or(self.floor as f64, Decimal::to_float)
     }
 
     /// The sum of both; `None` if it is too large.
