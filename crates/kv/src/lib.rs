@@ -48,14 +48,11 @@ pub use restore::{RestoreOptions, RestoreReport, remove, restore};
 
 use base::{KeyspaceId, SeqNo};
 use bulk::KvBulk;
-use convert::tree_error;
 use env::Env;
 use env::sync::Mutex;
 use env::sync::atomic::Ordering;
 use inner::Inner;
-use lsm::context::Context;
 use lsm::manifest::{AddedKeyspace, ChangedKeyspace, Manifest, VersionEdit};
-use lsm::tree::Tree;
 use reader::Held;
 use std::path::Path;
 use std::sync::Arc;
@@ -104,22 +101,6 @@ impl Kv {
             inner.collect_obsolete();
         }
     }
-}
-
-/// The manifest's entry of a new keyspace.
-fn added(info: &KeyspaceInfo) -> AddedKeyspace {
-    AddedKeyspace {
-        id: info.id,
-        name: info.name.clone(),
-        shape: info.shape.clone(),
-        definition: info.definition.clone(),
-    }
-}
-
-fn empty_keyspace(context: &Arc<Context>, info: KeyspaceInfo) -> Result<Entry> {
-    let tree =
-        Tree::open(Arc::clone(context), info.id, info.shape.clone(), &[]).map_err(tree_error)?;
-    Ok(Entry { info, tree: Arc::new(tree) })
 }
 
 impl Drop for Kv {
@@ -183,8 +164,8 @@ impl Store for Kv {
                 definition: keyspace.definition.clone(),
             };
             next += 1;
-            edit.keyspaces_added.push(added(&info));
-            trees.insert(Arc::new(empty_keyspace(&inner.context, info)?));
+            edit.keyspaces_added.push(added_keyspace(&info));
+            trees.insert(Arc::new(Entry::empty(&inner.context, info)?));
         }
         edit.next_keyspace_id = Some(next);
         let has_rows = |entry: &Arc<Entry>| {
@@ -440,6 +421,16 @@ impl Store for Kv {
         let inner = &self.inner;
         let mut folders = std::iter::once(&inner.folder).chain(&inner.context.folders);
         !inner.env.is_volatile() && folders.any(|folder| inner.env.is_within(path, folder))
+    }
+}
+
+/// The manifest's entry of a new keyspace.
+fn added_keyspace(info: &KeyspaceInfo) -> AddedKeyspace {
+    AddedKeyspace {
+        id: info.id,
+        name: info.name.clone(),
+        shape: info.shape.clone(),
+        definition: info.definition.clone(),
     }
 }
 

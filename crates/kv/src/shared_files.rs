@@ -60,23 +60,11 @@ impl SharedWriters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use env::MemoryEnv;
-    use lsm::context::TreeOptions;
-    use lsm::table::BlockCache;
+    use crate::trees::tests::context;
 
     #[test]
     fn what_belongs_together_is_in_different_files() {
-        let (env, cache) = (Arc::new(MemoryEnv::new(1)), Arc::new(BlockCache::new(1 << 20)));
-        let folders = vec!["/tables".into()];
-        let context = Arc::new(Context::new(
-            env,
-            cache,
-            folders,
-            TreeOptions::default(),
-            false,
-            base::TableId(1),
-        ));
-        let mut shared = SharedWriters::new(&context);
+        let mut shared = SharedWriters::new(&context());
         let mut file = |name: &str| Arc::as_ptr(shared.of(name));
         let graph = ["g:rev", "g", "g:ids", "g:names"].map(&mut file);
         assert!((0..4).all(|i| !graph[..i].contains(&graph[i])));

@@ -4,7 +4,9 @@
 //! Each change makes a new list, because readers hold the old one. There may be ten thousand
 //! keyspaces, and a change of one must not copy all: it copies one chunk and the list of chunks.
 
+use crate::convert::tree_error;
 use base::KeyspaceId;
+use lsm::context::Context;
 use lsm::tree::Tree;
 use std::sync::Arc;
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
@@ -21,6 +23,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// A keyspace with an empty tree.
+    pub(crate) fn empty(context: &Arc<Context>, info: KeyspaceInfo) -> Result<Self> {
+        let tree = Tree::open(Arc::clone(context), info.id, info.shape.clone(), &[]);
+        Ok(Self { info, tree: Arc::new(tree.map_err(tree_error)?) })
+    }
+
     /// Sort key in the order of names. It includes the id, because two keyspaces have one name
     /// while names are being exchanged.
     fn key(&self) -> (&str, KeyspaceId) {
@@ -114,35 +122,32 @@ impl Trees {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use base::{KeyShape, Shape};
+    use base::{KeyShape, Shape, TableId};
     use env::MemoryEnv;
-    use lsm::context::{Context, TreeOptions};
+    use lsm::context::TreeOptions;
     use lsm::table::BlockCache;
     use std::collections::BTreeMap;
 
+    /// A context without tables, in memory.
+    pub(crate) fn context() -> Arc<Context> {
+        let (env, cache) = (Arc::new(MemoryEnv::new(1)), Arc::new(BlockCache::new(1 << 20)));
+        let (folders, options) = (vec!["/tables".into()], TreeOptions::default());
+        Arc::new(Context::new(env, cache, folders, options, false, TableId(1)))
+    }
+
     fn entry(context: &Arc<Context>, id: u32, name: &str) -> Arc<Entry> {
         let shape = Shape { key: KeyShape::Words(1), values: Vec::new() };
-        let tree = Tree::open(Arc::clone(context), KeyspaceId(id), shape.clone(), &[]).unwrap();
         let name = name.to_owned();
         let info = KeyspaceInfo { id: KeyspaceId(id), name, shape, definition: Vec::new() };
-        Arc::new(Entry { info, tree: Arc::new(tree) })
+        Arc::new(Entry::empty(context, info).unwrap())
     }
 
     /// Compares with an ordered map, over more than one chunk of both kinds.
     #[test]
     fn keyspaces_are_found_by_number_and_name_whatever_came_and_went() {
-        let (env, cache) = (Arc::new(MemoryEnv::new(1)), Arc::new(BlockCache::new(1 << 20)));
-        let folders = vec!["/tables".into()];
-        let context = Arc::new(Context::new(
-            env,
-            cache,
-            folders,
-            TreeOptions::default(),
-            false,
-            base::TableId(1),
-        ));
+        let context = context();
         let mut trees = Trees::default();
         let mut model: BTreeMap<u32, String> = BTreeMap::new();
         let mut word = 1_u64;
