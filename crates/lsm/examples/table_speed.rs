@@ -3,7 +3,9 @@
 //! `cargo run --release -p quipu-lsm --example table_speed -- [edges] [sources]`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
-use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Projection, Shape};
+use base::{
+    Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Projection, Shape, TableId,
+};
 use env::{Env, MemoryEnv};
 use quipu_lsm::context::{Context, TreeOptions};
 use quipu_lsm::rows::Rows;
@@ -49,6 +51,14 @@ fn generated(edges: usize, sources: u64, shape: &Shape) -> Rows {
             .collect();
     }
     rows
+}
+
+/// A context in memory, with a cache that holds every block.
+fn context() -> Context {
+    let env = Arc::new(MemoryEnv::new(1));
+    env.create_folder(Path::new("t")).expect("a folder");
+    let cache = Arc::new(BlockCache::new(1 << 30));
+    Context::new(env, cache, vec!["t".into()], TreeOptions::default(), false, TableId(1))
 }
 
 fn build(context: &Context, shape: &Shape, rows: &Rows, bottom: bool) -> TableMeta {
@@ -99,17 +109,7 @@ fn measure_flat(rows: usize) {
                 }
             }
         }
-        let env = Arc::new(MemoryEnv::new(1));
-        env.create_folder(Path::new("t")).expect("a folder");
-        let cache = Arc::new(BlockCache::new(1 << 30));
-        let context = Context::new(
-            env,
-            cache,
-            vec!["t".into()],
-            TreeOptions::default(),
-            false,
-            base::TableId(1),
-        );
+        let context = context();
         let ns = nanoseconds(rows, || {
             let meta = build(&context, &shape, &input, true);
             context.env.remove(&context.table_path(meta.id, meta.folder)).expect("its own file");
@@ -145,11 +145,7 @@ fn measure_flat(rows: usize) {
 }
 
 fn measure(shape: &Shape, rows: &Rows, sources: u64, weighted: bool) {
-    let env = Arc::new(MemoryEnv::new(1));
-    env.create_folder(Path::new("t")).expect("a folder");
-    let cache = Arc::new(BlockCache::new(1 << 30));
-    let context =
-        Context::new(env, cache, vec!["t".into()], TreeOptions::default(), false, base::TableId(1));
+    let context = context();
     let mut metas = Vec::new();
     for bottom in [true, false] {
         let ns = nanoseconds(rows.len(), || {

@@ -400,23 +400,11 @@ mod tests {
     use crate::context::TreeOptions;
     use crate::rows::Rows;
     use crate::run_writer::RunWriter;
-    use crate::table::{BlockCache, Fill, Table};
+    use crate::table::{Fill, Table, tests};
     use base::{KeyRef, KeyShape, Projection, Shape};
-    use env::{Env, MemoryEnv};
 
     fn context() -> Arc<Context> {
-        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
-        env.create_folder(Path::new("/a")).unwrap();
-        let cache = Arc::new(BlockCache::new(1 << 20));
-        let context = Context::new(
-            env,
-            cache,
-            vec!["/a".into()],
-            TreeOptions::default(),
-            false,
-            base::TableId(1),
-        );
-        Arc::new(context.with_names_that_stay())
+        Arc::new(tests::context(1 << 20).with_names_that_stay())
     }
 
     fn shape() -> Shape {
@@ -450,7 +438,7 @@ mod tests {
     }
 
     fn files(context: &Context) -> usize {
-        context.env.list(Path::new("/a")).unwrap().len()
+        context.env.list(&context.folders[0]).unwrap().len()
     }
 
     #[test]

@@ -33,11 +33,12 @@ pub(super) struct Row {
 
 const WORD: ColumnShape = ColumnShape::Word { merge: None };
 
+/// A context without tables, of one folder in memory.
 pub(super) fn context(cache_bytes: u64) -> Context {
     let env = Arc::new(MemoryEnv::new(1));
     env.create_folder(Path::new("t")).unwrap();
     let cache = Arc::new(BlockCache::new(cache_bytes));
-    Context::new(env, cache, vec!["t".into()], TreeOptions::default(), false, base::TableId(1))
+    Context::new(env, cache, vec!["t".into()], TreeOptions::default(), false, TableId(1))
 }
 
 fn to_rows(shape: &Shape, rows: &[Row]) -> Rows {
@@ -578,8 +579,7 @@ fn a_table_cut_short_while_it_is_open_is_corruption() {
     let folder = tempfile::tempdir().unwrap();
     let env = Arc::new(env::RealEnv::new(env::RealOptions::default()));
     let (cache, folders) = (Arc::new(BlockCache::new(1 << 20)), vec![folder.path().to_owned()]);
-    let context =
-        Context::new(env, cache, folders, TreeOptions::default(), false, base::TableId(1));
+    let context = Context::new(env, cache, folders, TreeOptions::default(), false, TableId(1));
     let (shape, rows) = edges(100, 5);
     let meta = build(&context, &shape, &rows, &How::default());
     let table = Table::open(&context, &meta, &shape).unwrap();
