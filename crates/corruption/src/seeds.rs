@@ -1,8 +1,7 @@
 //! Initial inputs of fuzzing, made from bytes that the engine writes. Each public function makes
 //! those of one target in `targets.rs`; `examples/seeds.rs` writes them to files.
 
-use crate::image::Image;
-use crate::specimen::Specimen;
+use crate::specimen::{FOLDER, Specimen, image};
 use base::{BytesColumn, Validity};
 use env::{Env, MemoryEnv};
 use ingest::parquet_edges::ParquetEdgeWriter;
@@ -11,10 +10,7 @@ use lsm::codec;
 use lsm::manifest::{AddedKeyspace, VersionEdit};
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
-
-/// Folder of the database that the inputs are from.
-pub(crate) const FOLDER: &str = "/db";
+use std::sync::Arc;
 
 /// One column in each encoding that the codecs choose, after the four bytes that the target reads
 /// first: codec, number of rows, distance between rows that are read one by one.
@@ -63,23 +59,6 @@ pub fn codecs() -> Vec<Vec<u8>> {
     filter.finish(10, &mut out);
     all.push(out);
     all
-}
-
-/// The specimen as a killed process leaves it, made with the checksums of this process.
-pub fn image() -> &'static Image {
-    static IMAGE: OnceLock<Image> = OnceLock::new();
-    IMAGE.get_or_init(|| {
-        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
-        let made = Specimen::new(&env, Path::new(FOLDER)).and_then(|specimen| {
-            specimen.fill()?;
-            specimen.last_writes()?;
-            Ok(Image::of(&*env, Path::new(FOLDER)))
-        });
-        match made {
-            Ok(Ok(image)) => image,
-            other => panic!("the specimen cannot be made: {other:?}"),
-        }
-    })
 }
 
 /// Manifest edits, and keyspace definitions.
@@ -182,7 +161,7 @@ pub fn archives() -> Vec<Vec<u8>> {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
     let path = Path::new("/out/a.qbak");
     let made = || -> store::Result<Vec<u8>> {
-        let specimen = Specimen::new(&env, Path::new("/db"))?;
+        let specimen = Specimen::new(&env, Path::new(FOLDER))?;
         specimen.fill()?;
         let io = |error| store::Error::caused(store::ErrorKind::Io, error);
         env.create_folder(Path::new("/out")).map_err(io)?;

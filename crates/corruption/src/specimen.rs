@@ -1,24 +1,30 @@
 //! A small database with every kind of structure, and its content as text.
+//!
+//! This file has the writes of [`Specimen::fill`], and the samples that consist of them. Samples of
+//! other structures are in `columns`, `graphs`, `search` and `unique`; `text` reads the content.
 
+mod columns;
+mod graphs;
 mod search;
+mod text;
 mod unique;
 
+pub use text::{by_keyspace, content, other_ways, rows};
+
+use crate::image::Image;
 use base::shape::{float_to_word, int_to_word};
-use base::{
-    Batch, Column, ColumnShape, Key, KeyRange, KeyShape, KeyspaceId, Kind, Merge, Projection, Shape,
-};
-use env::Env;
+use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyShape, KeyspaceId, Kind, Merge, Shape};
+use env::{Env, MemoryEnv};
 use kv::{Kv, KvOptions};
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
-use model::{Json, JsonStep, Type, Value};
-use relation::{JsonPath, KeyColumn, Schema, ValueColumn, new_keyspace};
+use model::Type;
+use relation::{KeyColumn, Schema, ValueColumn, new_keyspace};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::{Durability, Kinds, Result, Store, TableWrites, WriteBatch};
-use views::graph::{Graph, GraphDef, GraphPart, VertexList, VertexType, WeightType, WeightsRef};
+use views::graph::{Graph, GraphDef, VertexList, VertexType, WeightType, WeightsRef};
 
 /// Tiny blocks, tables and segments, so that a few kilobytes hold every kind of structure.
 /// Automatic compaction is off: the specimen chooses when, so that its files are always the same.
@@ -69,6 +75,9 @@ pub const SAMPLES: [&str; 18] = [
     "parallel",
     "unique",
 ];
+
+/// Folder of specimens in memory.
+pub(crate) const FOLDER: &str = "/db";
 
 /// A database that is being filled.
 #[derive(Debug)]
@@ -124,6 +133,23 @@ const COUNT_STEPS: [Step; 5] = [
     |specimen| specimen.merges(3),
 ];
 
+/// The specimen as a killed process leaves it, made with the checksums of this process.
+pub(crate) fn image() -> &'static Image {
+    static IMAGE: OnceLock<Image> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        let made = Specimen::new(&env, Path::new(FOLDER)).and_then(|specimen| {
+            specimen.fill()?;
+            specimen.last_writes()?;
+            Ok(Image::of(&*env, Path::new(FOLDER)))
+        });
+        match made {
+            Ok(Ok(image)) => image,
+            other => panic!("the specimen cannot be made: {other:?}"),
+        }
+    })
+}
+
 /// Every row that the specimen has or had, as lines of [`content`], by keyspace. The rows of the
 /// keyspace `counts` are sums of several writes. Damage may lose any of these, so the result has
 /// the sums of all subsets.
@@ -132,8 +158,8 @@ const COUNT_STEPS: [Step; 5] = [
 /// Failures of the environment.
 pub fn ever() -> Result<BTreeMap<String, BTreeSet<String>>> {
     let new = || {
-        let env: Arc<dyn Env> = Arc::new(env::MemoryEnv::new(1));
-        Specimen::new(&env, Path::new("/db"))
+        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        Specimen::new(&env, Path::new(FOLDER))
     };
     let mut rows = BTreeMap::new();
     let specimen = new()?;
@@ -151,20 +177,6 @@ pub fn ever() -> Result<BTreeMap<String, BTreeSet<String>>> {
         by_keyspace(&content(&*specimen.store)?, &mut rows);
     }
     Ok(rows)
-}
-
-/// Adds the lines of a [`content`] to `rows`, by the line of their keyspace.
-pub fn by_keyspace(content: &str, rows: &mut BTreeMap<String, BTreeSet<String>>) {
-    let mut head = "";
-    for line in content.lines() {
-        // A line of a row begins with a bracket or a letter, that of a keyspace with a digit.
-        if line.starts_with(|first: char| first.is_ascii_digit()) {
-            head = line;
-            rows.entry(head.to_owned()).or_default();
-        } else if let Some(lines) = rows.get_mut(head) {
-            lines.insert(line.to_owned());
-        }
-    }
 }
 
 fn counts_shape() -> Shape {
@@ -201,133 +213,6 @@ fn noise_schema() -> Schema {
     let keys = vec![KeyColumn::new("number", Type::Int)];
     let bytes = ValueColumn { nullable: true, ..ValueColumn::new("bytes", Type::Bytes) };
     Schema { name: "noise".to_owned(), keys, values: vec![bytes] }
-}
-
-/// Columns of a wide relation: more than the bits of a word.
-const WIDE_COLUMNS: usize = 150;
-
-fn wide_schema() -> Schema {
-    let value = |i: usize| {
-        let of = if i.is_multiple_of(3) { Type::String } else { Type::Int };
-        ValueColumn { nullable: true, ..ValueColumn::new(format!("c{i}"), of) }
-    };
-    let keys = vec![KeyColumn::new("number", Type::Int)];
-    Schema { name: "wide".to_owned(), keys, values: (0..WIDE_COLUMNS).map(value).collect() }
-}
-
-/// Rows of a wide relation; each round overwrites some.
-fn wide_rows(round: u64) -> Batch {
-    let mut rows = Batch::new(&wide_schema().shape());
-    for i in 0..6 {
-        rows.keys.push(Key::words(&[round * 2 + i]).as_ref());
-        for (place, column) in (0_u64..).zip(&mut rows.values) {
-            let number = round * 100_000 + i * 1000 + place;
-            let is_there = !number.is_multiple_of(7);
-            match column {
-                Column::Words(words) => words.push(is_there.then_some(number)),
-                Column::Bytes(bytes) => {
-                    bytes.push(is_there.then(|| number.to_string()).as_deref().map(str::as_bytes));
-                }
-            }
-        }
-        rows.rows += 1;
-    }
-    rows
-}
-
-fn dates_schema() -> Schema {
-    let nullable = |name, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
-    Schema {
-        name: "dates".to_owned(),
-        keys: vec![KeyColumn::new("day", Type::Date), KeyColumn::new("at", Type::Timestamp)],
-        values: vec![nullable("took", Type::Duration), ValueColumn::new("any", Type::Any)],
-    }
-}
-
-/// Rows with dates before and after 1970; each round overwrites some.
-fn dates_rows(round: i64) -> Result<Batch> {
-    let schema = dates_schema();
-    let mut rows = Batch::new(&schema.shape());
-    for i in 0..6 {
-        let number = (round * 2 + i - 4) * 86_400_000_001;
-        let took = if i == round { Value::Null } else { Value::Duration(-number) };
-        let any = match i % 3 {
-            0 => Value::Date(number as i32),
-            1 => Value::Timestamp(number),
-            _ => Value::Duration(number),
-        };
-        let row = [Value::Date((round * 2 + i - 4) as i32), Value::Timestamp(number), took, any];
-        schema.append(row.to_vec(), &mut rows)?;
-    }
-    Ok(rows)
-}
-
-fn properties_def() -> GraphDef {
-    let nullable = |name: &str, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
-    GraphDef {
-        edges: vec![nullable("since", Type::Int), nullable("more", Type::Json)],
-        nodes: Some(vec![ValueColumn::new("kind", Type::String), nullable("year", Type::Int)]),
-        ..GraphDef::new("properties", VertexType::U64, WeightType::Float)
-    }
-}
-
-/// Rows of a part of a graph with properties, some of them null; each round overwrites some.
-fn properties_rows(part: GraphPart, round: i64) -> Result<Batch> {
-    let schema = properties_def().part_schema(part);
-    let mut rows = Batch::new(&schema.shape());
-    let null_or = |is_null: bool, value: Value| if is_null { Value::Null } else { value };
-    for i in 3 * round..3 * round + 8 {
-        let row = match part {
-            GraphPart::Nodes => {
-                let kind = Value::Str(format!("kind {}", (i + round) % 3));
-                vec![Value::Int(i * i), kind, null_or(i % 2 == 0, Value::Int(1900 + i))]
-            }
-            _ => {
-                let (src, dst) = (Value::Int(i), Value::Int(i * i % 7));
-                let ends = if part == GraphPart::Forward { [src, dst] } else { [dst, src] };
-                let more = Json::parse(&format!("[{i}, null]")).map(Value::Json);
-                let more = more.map_err(|error| relation::invalid(error.to_string()))?;
-                let since = null_or(i % 4 == 0, Value::Int(-i - round));
-                let weight = Value::Float(i as f64 / 4.0);
-                [ends.to_vec(), vec![weight, since, null_or(i % 3 == 0, more)]].concat()
-            }
-        };
-        schema.append(row, &mut rows)?;
-    }
-    Ok(rows)
-}
-
-/// A relation of documents, and an index on paths into them.
-fn path_schemas() -> [Schema; 2] {
-    let steps =
-        |steps: &[JsonStep]| Some(JsonPath { column: "doc".to_owned(), steps: steps.to_vec() });
-    let name = |name: &str| JsonStep::Name(name.to_owned());
-    let city = steps(&[name("addr"), name("city")]);
-    let tag = steps(&[name("tags"), JsonStep::Index(0)]);
-    let any = |name: &str, path| KeyColumn { path, ..KeyColumn::new(name, Type::Any) };
-    let key = KeyColumn::new("k", Type::Int);
-    let documents = Schema {
-        name: "docs".to_owned(),
-        keys: vec![key.clone()],
-        values: vec![ValueColumn::new("doc", Type::Json)],
-    };
-    let keys = vec![any("city", city), any("doc->'tags'->0", tag), key];
-    [documents, Schema { name: "docs:by_city".to_owned(), keys, values: Vec::new() }]
-}
-
-/// Rows of both, with values of several kinds; each round gives each document the next value.
-fn path_rows(schemas: &[Schema; 2], round: usize) -> Result<[Batch; 2]> {
-    let mut batches = schemas.each_ref().map(|schema| Batch::new(&schema.shape()));
-    let cities = ["null", "7", "7.0", "\"Oslo\"", "[1]", "{\"a\":\"é\"}"];
-    for (k, city) in (0..6).zip(cities.into_iter().cycle().skip(round)) {
-        let text = format!("{{\"addr\":{{\"city\":{city}}},\"tags\":[\"t{k}\"]}}");
-        let document = Value::Json(Json::parse(&text).expect("it is JSON"));
-        let paths = schemas[1].keys.iter().filter_map(|key| key.path.as_ref());
-        let index = paths.map(|path| path.value_in(&document)).chain([Value::Int(k)]).collect();
-        schemas[0].append(vec![Value::Int(k), document], &mut batches[0])?;
-        schemas[1].append(index, &mut batches[1])?;
-    }
-    Ok(batches)
 }
 
 /// Incompressible bytes.
@@ -563,17 +448,6 @@ impl Specimen {
         self.store.flush()
     }
 
-    fn wide_sample(&self) -> Result<()> {
-        let ids = self.store.create_keyspaces(&[new_keyspace(&wide_schema())])?;
-        for (round, &wide) in ids.iter().chain(&ids).chain(&ids).enumerate() {
-            self.write(wide, wide_rows(round as u64), Kind::Put, Vec::new())?;
-            if round < 2 {
-                self.store.flush()?;
-            }
-        }
-        Ok(())
-    }
-
     /// Several keyspaces a flush, whose tables share files.
     fn shared_sample(&self) -> Result<()> {
         for round in 0..2 {
@@ -592,101 +466,6 @@ impl Specimen {
         self.store.flush()?;
         self.store.compact()?;
         self.texts(1)
-    }
-
-    fn dates_sample(&self) -> Result<()> {
-        let dates = self.store.create_keyspaces(&[new_keyspace(&dates_schema())])?[0];
-        self.write(dates, dates_rows(0)?, Kind::Put, Vec::new())?;
-        self.store.flush()?;
-        self.write(dates, dates_rows(1)?, Kind::Put, Vec::new())
-    }
-
-    /// Also a vertex without edges, and an edge that is removed.
-    fn properties_sample(&self) -> Result<()> {
-        let store = Arc::clone(&self.store) as Arc<dyn Store>;
-        let graph = Graph::open(store, properties_def())?;
-        for round in 0..2 {
-            for part in [GraphPart::Forward, GraphPart::Reverse, GraphPart::Nodes] {
-                if let Some(keyspace) = graph.keyspace(part) {
-                    let rows = properties_rows(part, round)?;
-                    self.write(keyspace, rows, Kind::Put, Vec::new())?;
-                }
-            }
-            if round == 0 {
-                self.store.flush()?;
-            }
-        }
-        graph.remove(1, 1).map(drop)
-    }
-
-    fn paths_sample(&self) -> Result<()> {
-        let schemas = path_schemas();
-        let new = schemas.each_ref().map(new_keyspace);
-        let ids = self.store.create_keyspaces(&new)?;
-        for round in 0..3 {
-            let [documents, index] = path_rows(&schemas, round)?;
-            self.write(ids[0], documents, Kind::Put, Vec::new())?;
-            if let Some(before) = round.checked_sub(1) {
-                let [_, stale] = path_rows(&schemas, before)?;
-                self.write(ids[1], stale, Kind::Delete, Vec::new())?;
-            }
-            self.write(ids[1], index, Kind::Put, Vec::new())?;
-            if round < 2 {
-                self.store.flush()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// String vertices; edges written from either end, replaced, and removed.
-    fn undirected_sample(&self) -> Result<()> {
-        let store = Arc::clone(&self.store) as Arc<dyn Store>;
-        let weight = WeightType::Float;
-        let def = GraphDef {
-            is_undirected: true,
-            ..GraphDef::new("undirected", VertexType::Str, weight)
-        };
-        let graph = Graph::open(store, def)?;
-        let put = |us: [&str; 3], vs: [&str; 3], weights: [f64; 3]| {
-            let (us, vs) = (VertexList::Str(&us), VertexList::Str(&vs));
-            graph.upsert_list(us, vs, Some(WeightsRef::Float(&weights)))
-        };
-        put(["é", "b", "c"], ["b", "a", "c"], [0.5, 1.0, -2.0])?;
-        self.store.flush()?;
-        put(["a", "d", "b"], ["é", "c", "é"], [3.0, 4.0, 5.0])?;
-        let mut words = Vec::new();
-        graph.to_words(VertexList::Str(&["a", "b"]), &mut words)?;
-        graph.remove(words[0], words[1]).map(drop)
-    }
-
-    /// Parallel edges with keys of either sign, replaced and removed.
-    fn parallel_sample(&self) -> Result<()> {
-        let store = Arc::clone(&self.store) as Arc<dyn Store>;
-        let def = GraphDef {
-            is_keyed: true,
-            ..GraphDef::new("parallel", VertexType::U64, WeightType::Int)
-        };
-        let graph = Graph::open(store, def.clone())?;
-        for round in 0..2 {
-            for part in [GraphPart::Forward, GraphPart::Reverse] {
-                let schema = def.part_schema(part);
-                let mut rows = Batch::new(&schema.shape());
-                for i in 2 * round..2 * round + 6 {
-                    let mut row = vec![i / 4, i % 3, i - 3, 10 * i + round];
-                    if part == GraphPart::Reverse {
-                        row.swap(0, 1);
-                    }
-                    schema.append(row.into_iter().map(Value::Int).collect(), &mut rows)?;
-                }
-                if let Some(keyspace) = graph.keyspace(part) {
-                    self.write(keyspace, rows, Kind::Put, Vec::new())?;
-                }
-            }
-            if round == 0 {
-                self.store.flush()?;
-            }
-        }
-        graph.remove_keyed(0, 1, -2).map(drop)
     }
 
     fn remove(&self) -> Result<()> {
@@ -715,109 +494,4 @@ fn push_words(rows: &mut Batch, values: &[Option<u64>]) {
         }
     }
     rows.rows += 1;
-}
-
-/// The content of a store, one line per row, keyspaces in order of their ids.
-///
-/// # Errors
-/// Corruption, and failed reads.
-pub fn content(store: &dyn Store) -> Result<String> {
-    let mut text = String::new();
-    for info in store.keyspaces() {
-        let _ = writeln!(
-            text,
-            "{} {:?} {:?} {:02x?}",
-            info.id.0, info.name, info.shape, info.definition
-        );
-        let mut rows = Batch::new(&info.shape);
-        let mut scan = store.scan(info.id, KeyRange::all(&info.shape.key), Projection::ALL)?;
-        while scan.next_batch(1000, &mut rows)? {}
-        for i in 0..rows.rows {
-            write_row(&rows, i, &mut text);
-        }
-    }
-    Ok(text)
-}
-
-/// The content as text, by other reads than [`content`] uses: single keys, many keys, first words,
-/// counts; and a check that both directions of each graph agree. `want` has the rows of the
-/// undamaged store, whose keys are read.
-///
-/// # Errors
-/// Corruption, and failed reads.
-pub fn other_ways(store: &Arc<dyn Store>, want: &[(KeyspaceId, Batch)]) -> Result<String> {
-    let mut text = String::new();
-    for (id, known) in want {
-        let Some(info) = store.keyspaces().into_iter().find(|info| info.id == *id) else {
-            let _ = writeln!(text, "{} is not there", id.0);
-            continue;
-        };
-        let mut one = Batch::new(&info.shape);
-        for i in 0..known.rows {
-            let there = store.get(*id, known.keys.get(i).as_ref(), Projection::ALL, &mut one)?;
-            let _ = write!(text, "{}", u8::from(there));
-        }
-        for i in 0..one.rows {
-            write_row(&one, i, &mut text);
-        }
-        let (mut present, mut many) = (Vec::new(), Batch::new(&info.shape));
-        store.get_many(*id, &known.keys, Projection::ALL, &mut present, &mut many)?;
-        let _ = writeln!(text, "{present:?} {:?}", many.values);
-        let _ = writeln!(text, "{} rows", store.count(*id)?);
-        if info.shape.key_words() > 1 {
-            let mut firsts = Vec::new();
-            store.first_words(*id, &mut |words| firsts.extend_from_slice(words))?;
-            firsts.push(1 << 40);
-            let (mut offsets, mut rows) = (Vec::new(), Batch::new(&info.shape));
-            store.prefix_many(*id, &firsts, Projection::ALL, &mut offsets, &mut rows)?;
-            let _ = writeln!(text, "{firsts:?} {offsets:?} {:?} {:?}", rows.keys, rows.values);
-        }
-    }
-    for name in ["plain", "weighted", "named"] {
-        if let Some(graph) = Graph::find(Arc::clone(store), name)? {
-            let _ = writeln!(text, "{name} {:?}", graph.check()?);
-        }
-    }
-    Ok(text)
-}
-
-/// All rows, keyspace by keyspace.
-///
-/// # Errors
-/// Corruption, and failed reads.
-pub fn rows(store: &dyn Store) -> Result<Vec<(KeyspaceId, Batch)>> {
-    let mut all = Vec::new();
-    for info in store.keyspaces() {
-        let mut rows = Batch::new(&info.shape);
-        store.scan_into(
-            info.id,
-            &KeyRange::all(&info.shape.key),
-            Projection::ALL,
-            usize::MAX,
-            &mut rows,
-        )?;
-        all.push((info.id, rows));
-    }
-    Ok(all)
-}
-
-fn write_row(rows: &Batch, i: usize, text: &mut String) {
-    match rows.keys.get(i) {
-        Key::Words { words, len } => {
-            let _ = write!(text, "{:?}", &words[..usize::from(len)]);
-        }
-        Key::Bytes(bytes) => {
-            let _ = write!(text, "{}", bytes.escape_ascii());
-        }
-    }
-    for column in &rows.values {
-        let _ = match column {
-            Column::Words(words) => write!(text, " {:?}", words.get(i)),
-            Column::Bytes(bytes) if bytes.validity.is_valid(i) => {
-                write!(text, " {}", bytes.get(i).escape_ascii())
-            }
-            Column::Bytes(_) => write!(text, " None"),
-        };
-    }
-    text.push('\n');
 }

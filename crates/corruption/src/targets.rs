@@ -7,8 +7,7 @@
 //! decoders get the fuzzer's bytes. They must be robust anyway: a checksum does not prove who wrote
 //! a file.
 
-use crate::seeds::{FOLDER, image};
-use crate::specimen::{content, options, rows};
+use crate::specimen::{FOLDER, content, image, options, rows};
 use base::{BytesColumn, KeyspaceId, Shape};
 use env::{Env, MemoryEnv};
 use ingest::{
