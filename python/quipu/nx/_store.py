@@ -142,11 +142,11 @@ class Store:
         return self._run(f"?[count({key})] := *{self._ref(part)}{{{key}}}")[0][0]
 
     def edge_count(self) -> int | None:
-        """Return the number of edges; ``None`` if the store would have to read them."""
+        """Return the number of edges; ``None`` if only reading all of them tells it."""
         rows = self.count("edges")
         if len(self.sides) > 1:
             return rows
-        # The other edges are there from both ends.
+        # Every other edge has two rows, one at each end.
         loops = self._run(f"?[count(src)] := *{self._ref('edges')}{{src, dst}}, src == dst")[0][0]
         return (rows + loops) // 2
 

@@ -83,7 +83,7 @@ pub(super) enum Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// `separated`: strings are separated from the header; which part this is, and the strings.
+    /// `separated`: for a block with separated values, the part of it that was read and its heap.
     fn parse(
         shape: &ColumnShape,
         bytes: &'a [u8],
