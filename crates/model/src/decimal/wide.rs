@@ -55,9 +55,9 @@ impl Wide {
     /// Long division in words of 64 bits. The divisor is one.
     fn divided_in_words(self, by: u128) -> (Self, Self) {
         let divide = |rest: u128, number: u128| {
-            let high = rest << 64 | number >> 64;
-            let low = (high % by) << 64 | number & u128::from(u64::MAX);
-            ((high / by) << 64 | (low / by), low % by)
+            let high = (rest << 64) | (number >> 64);
+            let low = ((high % by) << 64) | (number & u128::from(u64::MAX));
+            (((high / by) << 64) | (low / by), low % by)
         };
         let (high, rest) = divide(0, self.high);
         let (low, rest) = divide(rest, self.low);
