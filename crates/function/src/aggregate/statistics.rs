@@ -27,7 +27,7 @@ pub fn mean(ints: i128, floats: f64, count: u64) -> f64 {
     whole as f64 + (rest as f64 + floats) / count as f64
 }
 
-/// What is wrong with a sum of decimals that has too many digits.
+/// The error of a sum of decimals with too many digits.
 pub const SUM_TOO_LARGE: &str = "the sum does not fit a Decimal, which has 38 digits";
 
 /// The sum, or for the name `mean` the mean, of this many decimals and integers.

@@ -193,7 +193,8 @@ fn parts_of_a_stream_have_one_type() {
     let db = memory();
     run(&db, ":create r {n: Int => p: Decimal}");
     run(&db, "?[n, p] := n in int_range(200000), p = to_decimal(n) / 8 :put r {n => p}");
-    // Rows of a key are passed on as they are read; distinct values are known before the first part.
+    // Rows of a key are passed on as they are read. Distinct values are known before the
+    // first part.
     for (script, scale) in [("?[p, n] := *r{n, p}", 18), ("?[p] := *r{p}", 3)] {
         let mut types = Vec::new();
         db.stream(script, &Parameters::new(), &RunOptions::default(), |part: Answer| {
