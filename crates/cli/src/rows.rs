@@ -3,7 +3,7 @@
 use crate::args::RowFormat;
 use crate::failure::Failure;
 use crate::output::plural;
-use quipu::{Answer, ArrowParts, ParquetParts, Value, Vector};
+use quipu::{ArrowParts, ParquetParts, QueryResult, Value, Vector};
 use serde_json::{Map, json};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// Writes all rows of a result to a stream.
 pub(crate) fn write(
     out: &mut (impl Write + Send),
-    answer: &Answer,
+    answer: &QueryResult,
     format: RowFormat,
 ) -> Result<(), Failure> {
     let mut writer = ResultWriter::new(out, format);
@@ -40,7 +40,7 @@ impl<W: Write + Send> ResultWriter<W> {
         }
     }
 
-    pub(crate) fn write(&mut self, part: &Answer) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, part: &QueryResult) -> Result<(), Failure> {
         match self {
             Self::Parquet(parts) => parts.write(part)?,
             Self::Arrow(parts) => parts.write(part)?,
@@ -74,7 +74,7 @@ impl<W: Write + Send> ResultWriter<W> {
 const DEBUG_ROWS_MAX: usize = 20;
 
 /// Writes the relation that `%debug` names to standard error.
-pub(crate) fn debug(name: &str, answer: &Answer) {
+pub(crate) fn debug(name: &str, answer: &QueryResult) {
     let many = plural(answer.len() as u64, "row", "rows");
     let table = answer.to_table(DEBUG_ROWS_MAX);
     let more = if answer.len() > DEBUG_ROWS_MAX { "…\n" } else { "" };
@@ -96,7 +96,11 @@ pub(crate) fn format_of(path: &Path) -> Option<RowFormat> {
 
 /// Writes the rows to a file, or into a pipe or a device. A file is replaced only where all was
 /// written.
-pub(crate) fn write_file(path: &Path, answer: &Answer, format: RowFormat) -> Result<(), Failure> {
+pub(crate) fn write_file(
+    path: &Path,
+    answer: &QueryResult,
+    format: RowFormat,
+) -> Result<(), Failure> {
     let failed = |error| Failure::File(path.display().to_string(), error);
     quipu::write_output(path, &crate::interrupt::go_on, |file| {
         let mut out = BufWriter::new(file);
@@ -108,7 +112,7 @@ pub(crate) fn write_file(path: &Path, answer: &Answer, format: RowFormat) -> Res
 /// Writes a batch as text. `before` is the number of rows before it, `None` for the first batch.
 fn text(
     out: &mut impl Write,
-    answer: &Answer,
+    answer: &QueryResult,
     format: RowFormat,
     before: Option<u64>,
 ) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use crate::args::{RowFormat, Run};
 use crate::failure::Failure;
 use crate::{interrupt, parameters, rows};
-use quipu::{Answer, Database, ErrorKind, Options, Parameters, RunOptions};
+use quipu::{Database, ErrorKind, Options, Parameters, QueryResult, RunOptions};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     )?;
     interrupt::watch();
     let go_on = || interrupt::go_on();
-    let debug = |name: &str, answer: &Answer| rows::debug(name, answer);
+    let debug = |name: &str, answer: &QueryResult| rows::debug(name, answer);
     let options = RunOptions {
         timeout: arguments.timeout,
         go_on: Some(&go_on),
@@ -109,7 +109,7 @@ fn stream(
     let mut out = BufWriter::new(io::stdout());
     let mut writer = rows::ResultWriter::new(&mut out, format);
     let mut failed = None;
-    let take = |part: Answer| {
+    let take = |part: QueryResult| {
         failed = writer.write(&part).err();
         Ok(failed.is_none())
     };

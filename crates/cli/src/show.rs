@@ -11,7 +11,7 @@
 
 use crate::output::{count, plural};
 use crate::paint::Paint;
-use quipu::{Answer, Value};
+use quipu::{QueryResult, Value};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The narrowest width of a column, in cells.
@@ -31,7 +31,7 @@ pub(crate) struct Screen {
 }
 
 /// The result as lines, with a note about omitted rows and columns.
-pub(crate) fn shown(answer: &Answer, screen: &Screen) -> String {
+pub(crate) fn shown(answer: &QueryResult, screen: &Screen) -> String {
     let rows = match screen.rows_max {
         0 => answer.len(),
         max => answer.len().min(max),
@@ -90,7 +90,7 @@ enum Kind {
     Other,
 }
 
-fn cell(answer: &Answer, row: usize, column: usize) -> Cell {
+fn cell(answer: &QueryResult, row: usize, column: usize) -> Cell {
     let kind = answer.with_value(row, column, |value| match value {
         Value::Null => Kind::Null,
         Value::Int(_) | Value::Id(_) | Value::Float(_) | Value::Decimal(_) => Kind::Number,
@@ -99,7 +99,7 @@ fn cell(answer: &Answer, row: usize, column: usize) -> Cell {
     Cell { text: on_one_line(&answer.shown(row, column)), kind }
 }
 
-fn columns(answer: &Answer, rows: usize) -> Vec<Column> {
+fn columns(answer: &QueryResult, rows: usize) -> Vec<Column> {
     let column = |(place, name): (usize, &String)| {
         let name = on_one_line(name);
         let cells: Vec<Cell> = (0..rows).map(|row| cell(answer, row, place)).collect();
@@ -112,7 +112,7 @@ fn columns(answer: &Answer, rows: usize) -> Vec<Column> {
     answer.columns().iter().enumerate().map(column).collect()
 }
 
-fn table(answer: &Answer, rows: usize, screen: &Screen) -> String {
+fn table(answer: &QueryResult, rows: usize, screen: &Screen) -> String {
     let paint = screen.paint;
     let mut columns = columns(answer, rows);
     let hidden = columns.split_off(fitting(&columns, screen.width));
@@ -192,7 +192,7 @@ fn fit(columns: &mut [Column], width: usize) {
 }
 
 /// Rows shown vertically, a line per column; long values are wrapped.
-fn expanded(answer: &Answer, rows: usize, screen: &Screen) -> String {
+fn expanded(answer: &QueryResult, rows: usize, screen: &Screen) -> String {
     let paint = screen.paint;
     let names: Vec<String> = answer.columns().iter().map(|name| on_one_line(name)).collect();
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(0);
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
     use quipu::{Database, Options, Parameters};
 
-    fn answer(script: &str) -> Answer {
+    fn answer(script: &str) -> QueryResult {
         let db = Database::in_memory(Options::default()).unwrap();
         db.run(script, &Parameters::new()).unwrap()
     }

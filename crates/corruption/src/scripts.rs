@@ -11,7 +11,7 @@ use crate::specimen::options;
 use env::Env;
 use env::sync::Mutex;
 use kv::Kv;
-use session::{Engine, Output, Parameters, Run};
+use session::{Engine, Parameters, QueryResult, Run};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -117,7 +117,7 @@ fn answers(engine: &Engine, script: &str) -> [store::Result<String>; 2] {
 }
 
 /// The rows as sorted lines: parts of a stream have no order.
-fn sorted(outputs: &[Output]) -> String {
+fn sorted(outputs: &[QueryResult]) -> String {
     let mut lines = Vec::new();
     for output in outputs {
         for row in 0..output.rows {

@@ -1,7 +1,7 @@
 //! Rows of a result in the typed columns of a scan. They are exported to Arrow without becoming
 //! cells.
 //!
-//! A list sink fills it, and [`Output`](crate::output::Output) holds it.
+//! A list sink fills it, and [`QueryResult`](crate::query_result::QueryResult) holds it.
 //!
 //! # Why
 //! As a cell, each string of a result is copied into the interner and out of it again, in two

@@ -14,7 +14,7 @@
 //! 2. `limits`: deadline, cancellation and memory of a query.
 //! 3. `value`: cells, columns of them, their order.
 //! 4. `expr`, `vector`: expressions over rows of cells, and over typed columns.
-//! 5. `table`, `column_list`, `output`, `result_stream`: rows in memory, and results.
+//! 5. `table`, `column_list`, `query_result`, `result_stream`: rows in memory, and results.
 //! 6. `snapshot_cache`, `trie`, `storage`, `host`: rows of the store.
 //! 7. `context`: the execution context of a query.
 //! 8. `sink`: consumers of a pipeline's rows.
@@ -41,10 +41,10 @@ pub mod fixpoint;
 pub mod host;
 pub mod limits;
 pub mod operator;
-pub mod output;
 pub mod parallel;
 pub mod pipeline;
 pub mod profile;
+pub mod query_result;
 pub mod result_stream;
 pub mod sink;
 pub mod snapshot_cache;

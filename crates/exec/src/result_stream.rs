@@ -10,7 +10,7 @@ use crate::batch_size::Wanted;
 use crate::column_list::ColumnList;
 use crate::error::Result;
 use crate::limits::QueryLimits;
-use crate::output::Output;
+use crate::query_result::QueryResult;
 use crate::value::cell::Interner;
 use crate::value::columns::Columns;
 use env::sync::Mutex;
@@ -27,7 +27,7 @@ pub const RANGE_ROWS: u64 = 1 << 16;
 #[derive(Debug)]
 pub struct Part<'p> {
     /// Some of the rows, or all of them.
-    pub output: Output,
+    pub output: QueryResult,
     /// The type of each column's values, where known; `None` if this is the whole result, which has
     /// types itself.
     pub types: Option<&'p [Option<Type>]>,
@@ -106,7 +106,7 @@ impl ResultStream<'_> {
     pub(crate) fn hand_list(&self, list: ColumnList) -> Result<Wanted> {
         self.hand_range(list.rows(), |range| {
             let list = if range == (0..list.rows()) { list } else { list.slice(range) };
-            Output::of_list(self.headers.clone(), list)
+            QueryResult::of_list(self.headers.clone(), list)
         })
     }
 
@@ -124,7 +124,7 @@ impl ResultStream<'_> {
             if range != (0..rows) {
                 columns = columns.iter().map(|column| column[range.clone()].to_vec()).collect();
             }
-            Output::new(self.headers.clone(), columns, count, Arc::new(interner))
+            QueryResult::new(self.headers.clone(), columns, count, Arc::new(interner))
         })
     }
 
@@ -132,7 +132,7 @@ impl ResultStream<'_> {
     fn hand_range(
         &self,
         rows: usize,
-        output: impl FnOnce(Range<usize>) -> Output,
+        output: impl FnOnce(Range<usize>) -> QueryResult,
     ) -> Result<Wanted> {
         let mut left = self.left.lock();
         let has_begun = self.has_begun();

@@ -7,7 +7,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use quipu::{Answer, AnswerValues};
+use quipu::{ColumnValues, QueryResult};
 
 /// Position of the column with this name.
 ///
@@ -77,7 +77,7 @@ pub(crate) fn arrays<'py>(
 /// A column of a result without nulls as an array of numbers; `None` for any other column.
 pub(crate) fn numbers<'py>(
     py: Python<'py>,
-    answer: &Answer,
+    answer: &QueryResult,
     column: usize,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let column = py.detach(|| answer.column(column));
@@ -86,21 +86,21 @@ pub(crate) fn numbers<'py>(
     }
     let rows = answer.len();
     Ok(Some(match column.values {
-        AnswerValues::Bool(flags) => PyArray1::from_vec(py, flags).into_any(),
-        AnswerValues::Int(ints) => PyArray1::from_vec(py, ints).into_any(),
-        AnswerValues::Id(ids) => PyArray1::from_vec(py, ids).into_any(),
-        AnswerValues::Float(floats) => PyArray1::from_vec(py, floats).into_any(),
-        AnswerValues::Vector32(len, floats) => {
+        ColumnValues::Bool(flags) => PyArray1::from_vec(py, flags).into_any(),
+        ColumnValues::Int(ints) => PyArray1::from_vec(py, ints).into_any(),
+        ColumnValues::Id(ids) => PyArray1::from_vec(py, ids).into_any(),
+        ColumnValues::Float(floats) => PyArray1::from_vec(py, floats).into_any(),
+        ColumnValues::Vector32(len, floats) => {
             PyArray1::from_vec(py, floats).reshape([rows, len])?.into_any()
         }
-        AnswerValues::Vector64(len, floats) => {
+        ColumnValues::Vector64(len, floats) => {
             PyArray1::from_vec(py, floats).reshape([rows, len])?.into_any()
         }
-        AnswerValues::Date(days) => {
+        ColumnValues::Date(days) => {
             temporal::array(py, days.into_iter().map(i64::from).collect(), "datetime64[D]")?
         }
-        AnswerValues::Timestamp(us) => temporal::array(py, us, "datetime64[us]")?,
-        AnswerValues::Duration(us) => temporal::array(py, us, "timedelta64[us]")?,
+        ColumnValues::Timestamp(us) => temporal::array(py, us, "datetime64[us]")?,
+        ColumnValues::Duration(us) => temporal::array(py, us, "timedelta64[us]")?,
         _ => return Ok(None),
     }))
 }

@@ -9,7 +9,7 @@ use crate::graph_properties::{Declared, ImportedProperties};
 use crate::import::{self, Arguments, GivenTypes, ImportReport};
 use crate::projection::{self, Form, Projection};
 use crate::relation::Relation;
-use crate::result::{QueryResult, run_options};
+use crate::result::{ResultObject, run_options};
 use crate::result_stream::ResultStream;
 use crate::transaction::Transaction;
 use crate::user_defined::{Aggregate, Rule, number};
@@ -385,7 +385,7 @@ impl Database {
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
         files: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<QueryResult> {
+    ) -> PyResult<ResultObject> {
         let database = self.db()?;
         let files = files_of(files)?;
         let options = run_options(timeout, memory_limit, read_only)?;

@@ -2,7 +2,7 @@
 
 use crate::capsule::{array_of, schema_and_batches, speaks_arrow};
 use crate::error::{OrRaise, invalid};
-use crate::result::QueryResult;
+use crate::result::ResultObject;
 use crate::values::{Called, value};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -13,7 +13,7 @@ use quipu::{Frame, FrameError, Series, Value, Values};
 /// The rows of a Python object. `columns` are the names of the relation's columns, for rows without
 /// names.
 pub(crate) fn frame(data: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
-    if let Ok(answer) = data.cast::<QueryResult>() {
+    if let Ok(answer) = data.cast::<ResultObject>() {
         return answer.get().frame();
     }
     if let Ok(columns) = data.cast::<PyDict>() {

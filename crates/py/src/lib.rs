@@ -81,7 +81,7 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<documents::Documents>()?;
     module.add_class::<relation::Relation>()?;
     module.add_class::<relation::Column>()?;
-    module.add_class::<result::QueryResult>()?;
+    module.add_class::<result::ResultObject>()?;
     module.add_class::<result_stream::ResultStream>()?;
     module.add_class::<table::TableStream>()?;
     module.add_class::<transaction::Transaction>()?;

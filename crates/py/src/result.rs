@@ -29,8 +29,8 @@ const ROWS_SHOWN: usize = 10;
 /// Rows with named columns, as of the snapshot that the script read.
 #[documented(Result)]
 #[pyclass(module = "quipu", name = "Result", frozen, weakref)]
-pub(crate) struct QueryResult {
-    answer: quipu::Answer,
+pub(crate) struct ResultObject {
+    answer: quipu::QueryResult,
     /// The same rows for Arrow, made at first use.
     batch: Mutex<Option<RecordBatch>>,
 }
@@ -41,17 +41,20 @@ pub(crate) fn run(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
     options: RunOptions<'_>,
-    try_run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<Option<quipu::Answer>>,
-    run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<quipu::Answer> + Send,
-) -> PyResult<QueryResult> {
+    try_run: impl FnOnce(
+        &quipu::Parameters,
+        &RunOptions<'_>,
+    ) -> quipu::Result<Option<quipu::QueryResult>>,
+    run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<quipu::QueryResult> + Send,
+) -> PyResult<ResultObject> {
     let parameters = parameters(given)?;
     if let Some(answer) = try_run(&parameters, &options).or_raise()? {
-        return Ok(QueryResult::new(answer));
+        return Ok(ResultObject::new(answer));
     }
     let answer = crate::import::interruptible(py, |go_on| {
         run(&parameters, &RunOptions { go_on: Some(go_on), debug: Some(&debug), ..options })
     })?;
-    Ok(QueryResult::new(answer))
+    Ok(ResultObject::new(answer))
 }
 
 /// Limits of a script from the keyword arguments of a call.
@@ -70,7 +73,7 @@ pub(crate) fn run_options(
 const DEBUG_ROWS_MAX: usize = 20;
 
 /// Writes the relation that `%debug` names to `sys.stderr`.
-fn debug(name: &str, answer: &quipu::Answer) {
+fn debug(name: &str, answer: &quipu::QueryResult) {
     let more = if answer.len() > DEBUG_ROWS_MAX { "…\n" } else { "" };
     let rows = if answer.len() == 1 { "row" } else { "rows" };
     let table = answer.to_table(DEBUG_ROWS_MAX);
@@ -101,7 +104,7 @@ fn untrack(tuple: &Bound<'_, PyTuple>) {
 }
 
 /// A direct-mapped cache of Python objects for values that repeat, such as a few distinct strings.
-/// Its keys are of [`quipu::Answer::word`].
+/// Its keys are of [`quipu::QueryResult::word`].
 #[derive(Default)]
 struct ObjectCache<'py>([Option<(u64, Bound<'py, PyAny>)>; CACHED_MAX]);
 
@@ -114,7 +117,7 @@ impl<'py> ObjectCache<'py> {
     fn object(
         &mut self,
         py: Python<'py>,
-        answer: &quipu::Answer,
+        answer: &quipu::QueryResult,
         row: usize,
         column: usize,
     ) -> PyResult<Cell<'py>> {
@@ -155,8 +158,8 @@ struct Cell<'py> {
     is_plain: bool,
 }
 
-impl QueryResult {
-    pub(crate) fn new(answer: quipu::Answer) -> Self {
+impl ResultObject {
+    pub(crate) fn new(answer: quipu::QueryResult) -> Self {
         Self { answer, batch: Mutex::new(None) }
     }
 
@@ -256,7 +259,7 @@ impl QueryResult {
 #[documented(Result)]
 #[guarded]
 #[pymethods]
-impl QueryResult {
+impl ResultObject {
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.answer.columns().to_vec()

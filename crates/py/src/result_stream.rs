@@ -9,7 +9,7 @@ use crate::capsule::{arrow_error, schema_capsule, stream_capsule};
 use crate::error::{check_process, invalid};
 use crate::exits;
 use crate::python_code::is_ending;
-use crate::result::QueryResult;
+use crate::result::ResultObject;
 use crate::values::parameters;
 use arrow_schema::Schema;
 use env::sync::Mutex;
@@ -31,11 +31,11 @@ const STEP: Duration = Duration::from_millis(50);
 struct Running {
     /// The process that has the thread: a forked child does not have it.
     owner: Owner,
-    parts: Receiver<quipu::Result<quipu::Answer>>,
+    parts: Receiver<quipu::Result<quipu::QueryResult>>,
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     /// The first batch, which `stream` received for its columns; the next call returns it.
-    first: Option<quipu::Answer>,
+    first: Option<quipu::QueryResult>,
 }
 
 impl Running {
@@ -68,7 +68,7 @@ impl Running {
     }
 
     /// The next batch; `None` at the end. No batch follows the end or an error.
-    fn next(&mut self, go_on: Option<GoOn<'_>>) -> quipu::Result<Option<quipu::Answer>> {
+    fn next(&mut self, go_on: Option<GoOn<'_>>) -> quipu::Result<Option<quipu::QueryResult>> {
         self.owner.check().map_err(|error| Error::caused(ErrorKind::Forked, error))?;
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
@@ -212,12 +212,12 @@ impl ResultStream {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<QueryResult>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<ResultObject>> {
         let Some(mut running) = self.take(State::Busy)? else { return Ok(None) };
         let part = crate::import::interruptible(py, |go_on| running.next(Some(go_on)));
         let ended = self.put_back(running, matches!(part, Ok(Some(_))));
         py.detach(|| drop(ended));
-        Ok(part?.map(QueryResult::new))
+        Ok(part?.map(ResultObject::new))
     }
 
     fn close(&self, py: Python<'_>) {

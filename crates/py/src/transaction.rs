@@ -6,7 +6,7 @@ use crate::documents::Documents;
 use crate::error::{OrRaise, check_process};
 use crate::graph::Graph;
 use crate::relation::Relation;
-use crate::result::{QueryResult, run_options};
+use crate::result::{ResultObject, run_options};
 use env::Own;
 use py_guard::{documented, guarded};
 use pyo3::prelude::*;
@@ -74,7 +74,7 @@ impl Transaction {
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
         files: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<QueryResult> {
+    ) -> PyResult<ResultObject> {
         let transaction = self.tx()?;
         let files = crate::database::files_of(files)?;
         let options = run_options(timeout, memory_limit, read_only)?;

@@ -1,8 +1,8 @@
 //! Exports as Parquet and Arrow files.
 
-use crate::answer_arrow::parquet_writer;
 use crate::export::ExportFormat;
 use crate::relation_arrow::{arrow_schema as schema_of, record_batch};
+use crate::result_arrow::parquet_writer;
 use crate::typed_frame::typed;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;

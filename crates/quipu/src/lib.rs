@@ -27,15 +27,12 @@ mod algorithm;
 #[cfg(feature = "arrow")]
 mod algorithm_arrow;
 mod algorithm_export;
-mod answer;
-#[cfg(feature = "arrow")]
-mod answer_arrow;
-mod answer_kind;
 #[cfg(feature = "arrow")]
 mod arrow_file;
 mod backup;
 mod callback;
 mod check;
+mod column_kind;
 #[cfg(feature = "arrow")]
 mod columnar_export;
 mod database;
@@ -58,11 +55,14 @@ mod property_rows;
 mod property_schema;
 mod property_table;
 mod property_types;
+mod query_result;
 mod relation;
 #[cfg(feature = "arrow")]
 mod relation_arrow;
 mod relation_export;
 mod repair;
+#[cfg(feature = "arrow")]
+mod result_arrow;
 mod script;
 #[cfg(feature = "arrow")]
 mod series_arrow;
@@ -87,12 +87,6 @@ pub use analytics::{
     ResultColumn, Run as AnalyticsRun, Tree, VertexIds, WeightUse, algorithm as find_algorithm,
     reason_of,
 };
-pub use answer::{Answer, AnswerColumn, AnswerValues};
-#[cfg(feature = "arrow")]
-pub use answer_arrow::{
-    ArrowParts, ParquetParts, are_validity_fields, is_json_field, is_uuid_field,
-};
-pub use answer_kind::Digits;
 #[cfg(feature = "arrow")]
 pub use arrow_file::types_of_batches;
 pub use backup::{
@@ -100,6 +94,7 @@ pub use backup::{
 };
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
+pub use column_kind::Digits;
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use document::{DocumentError, FieldKind, FieldType, Format, Gist, Patch, Pointer};
 #[cfg(feature = "arrow")]
@@ -127,10 +122,15 @@ pub use options::{
 pub use property_batches::RecordBatches;
 pub use property_import::{PropertyImport, PropertyTypes};
 pub use property_rows::PropertySource;
+pub use query_result::{ColumnValues, QueryResult, TypedColumn};
 #[cfg(feature = "arrow")]
 pub use relation_arrow::{arrow_schema, record_batch};
 pub use relation_export::{export_relation, export_relation_text};
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
+#[cfg(feature = "arrow")]
+pub use result_arrow::{
+    ArrowParts, ParquetParts, are_validity_fields, is_json_field, is_uuid_field,
+};
 pub use script::{Debug, Parameters, RunOptions, ScriptError};
 #[cfg(feature = "arrow")]
 pub use series_arrow::series_of_arrow;

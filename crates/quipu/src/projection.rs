@@ -1,7 +1,7 @@
 //! Projections of graphs and of queries: runs the query, and passes columns to `analytics`.
 
-use crate::answer::{Answer, AnswerColumn, AnswerValues};
 use crate::database::Database;
+use crate::query_result::{ColumnValues, QueryResult, TypedColumn};
 use crate::script::{Parameters, RunOptions};
 use analytics::{EdgeColumns, ProjectOptions, Projection, Projector, Run};
 use base::BytesColumn;
@@ -167,7 +167,7 @@ fn check_weights(graph: &Graph, options: &ProjectOptions) -> Result<()> {
 /// The first `columns` columns of a result as columns of edges. Ids become those of `vertex`, if it
 /// is given. A weight may be null, which is 1, if `takes_null`.
 fn edge_columns(
-    answer: &Answer,
+    answer: &QueryResult,
     columns: usize,
     vertex: Option<VertexType>,
     takes_null: bool,
@@ -220,13 +220,13 @@ enum Ids {
     Str(BytesColumn),
 }
 
-fn ids(column: AnswerColumn, rows: usize, name: &str) -> Result<Ids> {
+fn ids(column: TypedColumn, rows: usize, name: &str) -> Result<Ids> {
     refuse_null(&column, rows, name)?;
     match column.values {
-        AnswerValues::Null(0) => Ok(Ids::None),
-        AnswerValues::Int(ids) => Ok(Ids::Int(ids)),
-        AnswerValues::Id(ids) => Ok(Ids::Id(ids)),
-        AnswerValues::Str(ids) => Ok(Ids::Str(ids)),
+        ColumnValues::Null(0) => Ok(Ids::None),
+        ColumnValues::Int(ids) => Ok(Ids::Int(ids)),
+        ColumnValues::Id(ids) => Ok(Ids::Id(ids)),
+        ColumnValues::Str(ids) => Ok(Ids::Str(ids)),
         _ => {
             let what = format!("column `{name}` holds vertices that are no integers or strings");
             Err(invalid(&what, "to_int(…) or to_string(…) in the query makes them one type"))
@@ -260,20 +260,20 @@ fn integers(
 }
 
 /// The column without nulls: fillers take their places.
-fn filled(column: AnswerColumn) -> AnswerColumn {
+fn filled(column: TypedColumn) -> TypedColumn {
     let values = match column.values {
-        AnswerValues::Null(rows) => AnswerValues::Float(vec![1.0; rows]),
+        ColumnValues::Null(rows) => ColumnValues::Float(vec![1.0; rows]),
         values => values,
     };
-    AnswerColumn { values, valid: base::Validity::default() }
+    TypedColumn { values, valid: base::Validity::default() }
 }
 
-fn numbers(column: AnswerColumn, rows: usize, name: &str) -> Result<Vec<f64>> {
+fn numbers(column: TypedColumn, rows: usize, name: &str) -> Result<Vec<f64>> {
     refuse_null(&column, rows, name)?;
     match column.values {
-        AnswerValues::Null(0) => Ok(Vec::new()),
-        AnswerValues::Int(weights) => Ok(weights.into_iter().map(|weight| weight as f64).collect()),
-        AnswerValues::Float(weights) => Ok(weights),
+        ColumnValues::Null(0) => Ok(Vec::new()),
+        ColumnValues::Int(weights) => Ok(weights.into_iter().map(|weight| weight as f64).collect()),
+        ColumnValues::Float(weights) => Ok(weights),
         _ => {
             let what = format!("column `{name}` holds weights that are no numbers");
             Err(invalid(&what, "to_float(…) in the query makes them numbers"))
@@ -281,9 +281,9 @@ fn numbers(column: AnswerColumn, rows: usize, name: &str) -> Result<Vec<f64>> {
     }
 }
 
-fn refuse_null(column: &AnswerColumn, rows: usize, name: &str) -> Result<()> {
+fn refuse_null(column: &TypedColumn, rows: usize, name: &str) -> Result<()> {
     let has_null = match (&column.values, &column.valid.0) {
-        (AnswerValues::Null(rows), _) => *rows > 0,
+        (ColumnValues::Null(rows), _) => *rows > 0,
         (_, None) => false,
         (_, Some(_)) => (0..rows).any(|row| !column.valid.is_valid(row)),
     };

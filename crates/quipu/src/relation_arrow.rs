@@ -1,7 +1,7 @@
 //! Rows of relations as Arrow data: schemas and record batches.
 
-use crate::answer::AnswerColumn;
-use crate::answer_arrow::{Extension, arrow_field};
+use crate::query_result::TypedColumn;
+use crate::result_arrow::{Extension, arrow_field};
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use model::{Frame, Series, Type, Value, VectorKind};
@@ -34,7 +34,7 @@ fn arrow_type(of: &Type) -> Option<DataType> {
         | Type::Duration
         | Type::Uuid => {
             let none = Series::from(Vec::<Value>::new());
-            let column = AnswerColumn::of(none, of).into_arrow(0);
+            let column = TypedColumn::of(none, of).into_arrow(0);
             column.map_or(DataType::Utf8, |none| none.data_type().clone())
         }
         _ => DataType::Utf8,
@@ -64,7 +64,7 @@ pub fn record_batch(columns: &[ColumnOf], rows: Frame) -> Result<RecordBatch> {
     let failed = |error| Error::caused(ErrorKind::InvalidInput, error);
     for (column, series) in columns.iter().zip(rows.into_columns()) {
         let array =
-            AnswerColumn::of(series, &column.column_type).into_arrow(count).map_err(failed)?;
+            TypedColumn::of(series, &column.column_type).into_arrow(count).map_err(failed)?;
         // A column that holds only nulls still gets its declared type.
         let array = match arrow_type(&column.column_type) {
             Some(of) if of != *array.data_type() => {

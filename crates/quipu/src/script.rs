@@ -1,7 +1,7 @@
 //! Runs scripts of the query language, on a database or in a transaction.
 
-use crate::answer::Answer;
 use crate::database::{Database, Tx};
+use crate::query_result::QueryResult;
 use base::KeyspaceId;
 use model::Series;
 use relation::{Catalog, Entry};
@@ -37,7 +37,7 @@ pub struct RunOptions<'r> {
 }
 
 /// Receives the output of `%debug` while the script runs: name and rows.
-pub type Debug<'r> = &'r (dyn Fn(&str, &Answer) + Send + Sync);
+pub type Debug<'r> = &'r (dyn Fn(&str, &QueryResult) + Send + Sync);
 
 impl fmt::Debug for RunOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,7 +118,7 @@ impl Database {
     ///   [`Options::memory_limit_bytes`](crate::Options) allows a query, or
     ///   [`RunOptions::memory_limit_bytes`];
     /// - [`ErrorKind::Conflict`]: another commit won.
-    pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
+    pub fn run(&self, script: &str, parameters: &Parameters) -> Result<QueryResult> {
         self.run_with(script, parameters, &RunOptions::default())
     }
 
@@ -133,14 +133,14 @@ impl Database {
         script: &str,
         parameters: &Parameters,
         options: &RunOptions<'_>,
-    ) -> Result<Option<Answer>> {
+    ) -> Result<Option<QueryResult>> {
         let mode = match self.options().durability {
             Durability::Sync => NonBlocking::Reading,
             Durability::None | Durability::Os => NonBlocking::Changing,
         };
         let output = self.engine()?.try_run(script, mode, &run_of(parameters, options));
         output
-            .map(|found| found.map(Answer::new))
+            .map(|found| found.map(QueryResult::new))
             .map_err(|error| to_store_error(error, Some(script)))
     }
 
@@ -153,11 +153,11 @@ impl Database {
         script: &str,
         parameters: &Parameters,
         options: &RunOptions<'_>,
-    ) -> Result<Answer> {
+    ) -> Result<QueryResult> {
         self.timed(script, || {
             with_debug(run_of(parameters, options), options, |run| {
                 let output = self.engine()?.run_with(script, run);
-                output.map(Answer::new).map_err(|error| to_store_error(error, Some(script)))
+                output.map(QueryResult::new).map_err(|error| to_store_error(error, Some(script)))
             })
         })
     }
@@ -171,7 +171,7 @@ impl Tx {
     /// # Errors
     /// As [`Database::run`]. The script's writes are then undone, and the transaction can continue;
     /// but if several threads have written in it, its commit fails with [`ErrorKind::Conflict`].
-    pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
+    pub fn run(&self, script: &str, parameters: &Parameters) -> Result<QueryResult> {
         self.run_with(script, parameters, &RunOptions::default())
     }
 
@@ -184,13 +184,15 @@ impl Tx {
         script: &str,
         parameters: &Parameters,
         options: &RunOptions<'_>,
-    ) -> Result<Answer> {
+    ) -> Result<QueryResult> {
         let engine = self.database().engine()?;
         self.database().timed(script, || {
             with_debug(run_of(parameters, options), options, |run| {
                 self.with_state(|transaction, state| {
                     let output = engine.run_in(transaction, script, run, state);
-                    output.map(Answer::new).map_err(|error| to_store_error(error, Some(script)))
+                    output
+                        .map(QueryResult::new)
+                        .map_err(|error| to_store_error(error, Some(script)))
                 })
             })
         })
@@ -216,7 +218,8 @@ pub(crate) fn with_debug<T>(
     call: impl FnOnce(&Run<'_>) -> T,
 ) -> T {
     let Some(debug) = options.debug else { return call(&run) };
-    let show = |name: &str, output: &session::Output| debug(name, &Answer::new(output.clone()));
+    let show =
+        |name: &str, output: &session::QueryResult| debug(name, &QueryResult::new(output.clone()));
     call(&Run { debug: Some(&show), ..run })
 }
 

@@ -1,6 +1,6 @@
 //! Converts Arrow arrays to columns of values.
 
-use crate::answer_arrow::{UUID_BYTES, are_validity_fields, is_json_field, is_uuid_field};
+use crate::result_arrow::{UUID_BYTES, are_validity_fields, is_json_field, is_uuid_field};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Decimal256Type, Float64Type, Int64Type, UInt64Type,

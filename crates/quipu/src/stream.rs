@@ -1,8 +1,8 @@
 //! Streams the rows of a script while it runs.
 
-use crate::answer::Answer;
-use crate::answer_kind::Kind;
+use crate::column_kind::Kind;
 use crate::database::Database;
+use crate::query_result::QueryResult;
 use crate::script::{Parameters, RunOptions, run_of, to_store_error, with_debug};
 use env::sync::Mutex;
 use session::Part;
@@ -22,7 +22,7 @@ impl Database {
     /// that the body reads.) Otherwise the whole result is computed first. A query reads one
     /// snapshot, however long it takes. The time spent in `take` does not count for the timeout.
     ///
-    /// The columns of all parts have the same types ([`Answer::column`]): those of the stored
+    /// The columns of all parts have the same types ([`QueryResult::column`]): those of the stored
     /// columns that they come from, or else those that fit the first part.
     ///
     /// ```
@@ -51,7 +51,7 @@ impl Database {
         script: &str,
         parameters: &Parameters,
         options: &RunOptions<'_>,
-        take: impl FnMut(Answer) -> Result<bool> + Send,
+        take: impl FnMut(QueryResult) -> Result<bool> + Send,
     ) -> Result<()> {
         // Parts come one at a time, but from different threads.
         let typed = Mutex::new(TypedParts { take, kinds: None });
@@ -72,9 +72,9 @@ struct TypedParts<T> {
     kinds: Option<Arc<[Kind]>>,
 }
 
-impl<T: FnMut(Answer) -> Result<bool>> TypedParts<T> {
+impl<T: FnMut(QueryResult) -> Result<bool>> TypedParts<T> {
     fn take(&mut self, Part { output, types }: Part<'_>) -> Result<bool> {
-        let answer = Answer::new(output);
+        let answer = QueryResult::new(output);
         let Some(types) = types else { return self.take_whole(&answer) };
         let kinds = self.kinds.get_or_insert_with(|| {
             let shown = answer.kinds();
@@ -90,7 +90,7 @@ impl<T: FnMut(Answer) -> Result<bool>> TypedParts<T> {
         (self.take)(answer.part(kinds)?)
     }
 
-    fn take_whole(&mut self, answer: &Answer) -> Result<bool> {
+    fn take_whole(&mut self, answer: &QueryResult) -> Result<bool> {
         let kinds: Arc<[Kind]> = answer.kinds().into();
         let mut from = 0;
         loop {

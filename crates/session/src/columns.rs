@@ -10,7 +10,7 @@ use crate::dml::spec::value_column;
 use base::{Batch, Column, Projection};
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use model::{Type, Value};
 use relation::{CombinedDef, CountersDef, Entry, KeyColumn, Schema, index_leaves_names};
 use std::sync::Arc;
@@ -45,12 +45,12 @@ pub(crate) fn change(
     defaults: Vec<Option<Value>>,
     limits: &QueryLimits<'_>,
     publish: &dyn Fn(Publish<'_>) -> Result<()>,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let (SystemOp::ColumnAdd(relation, _)
     | SystemOp::ColumnDrop(relation, _)
     | SystemOp::ColumnRename(relation, _)) = op
     else {
-        return Ok(Output::status("OK"));
+        return Ok(QueryResult::status("OK"));
     };
     let entry = crate::system::indexable(admin, relation)?;
     let Entry::Relation(schema, keyspace) = &entry else {
@@ -95,7 +95,7 @@ pub(crate) fn change(
         }
         _ => {}
     }
-    Ok(Output::status("OK"))
+    Ok(QueryResult::status("OK"))
 }
 
 /// The index of a value column; `None` for a key column.

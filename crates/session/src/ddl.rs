@@ -7,7 +7,7 @@ use crate::catalog_view::stored_paths;
 use crate::dml::spec::schema_of;
 use crate::session::Session;
 use exec::error::{Error, Result};
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::storage::access_path::StoredPath;
 use relation::{Access, Entry, Schema};
 use syntax::{Ident, MutationOp, Span};
@@ -22,7 +22,7 @@ impl Session<'_> {
         Ok(entry)
     }
 
-    pub(crate) fn rename(&mut self, pairs: &[(Ident, Ident)]) -> Result<Output> {
+    pub(crate) fn rename(&mut self, pairs: &[(Ident, Ident)]) -> Result<QueryResult> {
         for (old, new) in pairs {
             let entry = self.check_movable(old)?;
             if self.engine.callbacks.wants(&new.text) {
@@ -47,10 +47,10 @@ impl Session<'_> {
         let renamed = catalog.rename_in(&mut self.names, self.transaction, &texts);
         let rows = renamed.map_err(|error| Error::refused(error, span))?;
         self.write_tables(rows)?;
-        Ok(Output::status("OK"))
+        Ok(QueryResult::status("OK"))
     }
 
-    pub(crate) fn remove(&mut self, names: &[Ident]) -> Result<Output> {
+    pub(crate) fn remove(&mut self, names: &[Ident]) -> Result<QueryResult> {
         for name in names {
             let entry = self.check_movable(name)?;
             let catalog = &self.engine.catalog;
@@ -67,7 +67,7 @@ impl Session<'_> {
             let rows = catalog.remove_in(&mut self.names, self.transaction, &name.text, &entry)?;
             self.write_tables(rows)?;
         }
-        Ok(Output::status("OK"))
+        Ok(QueryResult::status("OK"))
     }
 
     pub(crate) fn write_tables(&self, tables: Vec<store::TableWrites>) -> Result<()> {

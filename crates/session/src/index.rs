@@ -12,7 +12,7 @@ use crate::unique_index::UniqueIndex;
 use base::{Batch, Key, KeyspaceId, Kind, Projection};
 use exec::error::{Error, Result};
 use exec::limits::{Check, QueryLimits};
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::storage::access_path::StoredPath;
 use model::{JsonStep, Value};
 use relation::{CombinedDef, CountersDef, Entry, IndexColumn, JsonPath, Schema};
@@ -78,7 +78,7 @@ pub(crate) fn create(
     name: &Ident,
     (columns, is_unique): (&[IndexColumn], bool),
     limits: &QueryLimits<'_>,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let Entry::Relation(schema, keyspace) = entry else {
         let what = format!("`{}` is no relation of scripts, so it has no indexes", entry.name());
         let hint = "a graph is found from both ends without one";
@@ -119,7 +119,7 @@ fn fill(
     main: &StoredPath,
     path: &StoredPath,
     limits: &QueryLimits<'_>,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let origins = path.origins();
     let snapshot = admin.store.snapshot();
     let mut scan = snapshot.scan(main.keyspace, main.all(), Projection::ALL)?;
@@ -135,7 +135,7 @@ fn fill(
     let ready = admin.catalog.ready_row(&path.schema.name, Kind::Put)?;
     let Some(index) = UniqueIndex::of(path, schema.keys.len()) else {
         load.commit(Some(ready))?;
-        return Ok(Output::status("OK"));
+        return Ok(QueryResult::status("OK"));
     };
     load.commit(None)?;
     if let Some(repeat) = index.first_repeat(&*admin.store.snapshot(), || limits.check(0))? {
@@ -143,17 +143,17 @@ fn fill(
         return Err(Error::value(what, name.span));
     }
     load.commit(Some(ready))?;
-    Ok(Output::status("OK"))
+    Ok(QueryResult::status("OK"))
 }
 
 /// Drops an index.
 ///
 /// # Errors
 /// There is no index with this name.
-pub(crate) fn remove(admin: &Admin<'_>, relation: &Ident, name: &Ident) -> Result<Output> {
+pub(crate) fn remove(admin: &Admin<'_>, relation: &Ident, name: &Ident) -> Result<QueryResult> {
     let full = format!("{}:{}", relation.text, name.text);
     match admin.catalog.drop_index(&full)? {
-        true => Ok(Output::status("OK")),
+        true => Ok(QueryResult::status("OK")),
         false => Err(Error::value(format!("no index `{full}`"), name.span)),
     }
 }
@@ -163,7 +163,7 @@ pub(crate) fn remove(admin: &Admin<'_>, relation: &Ident, name: &Ident) -> Resul
 ///
 /// # Errors
 /// Failures of the store.
-pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<Output> {
+pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<QueryResult> {
     let paths = stored_paths(admin.catalog, read, entry)?;
     let rows = paths[1..].iter().map(|path| {
         let full = path.schema.name.clone();
@@ -178,7 +178,7 @@ pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<
     let mut rows: Vec<Vec<Value>> = rows.collect();
     rows.append(&mut crate::search_index::list(admin, read, entry)?);
     rows.sort_by(|a, b| a[0].cmp(&b[0]));
-    Ok(Output::of_values(&["name", "type", "relations", "config"], rows))
+    Ok(QueryResult::of_values(&["name", "type", "relations", "config"], rows))
 }
 
 /// Keys of an index that are being loaded.

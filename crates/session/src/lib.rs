@@ -82,7 +82,7 @@ pub use exec::files::Files;
 pub use exec::fixed_rule::registry::{FixedRule, RuleCall};
 pub use exec::host::Host;
 pub use exec::limits::GoOn;
-pub use exec::output::Output;
+pub use exec::query_result::QueryResult;
 pub use exec::result_stream::{Consumer, Part, TakePart};
 pub use exec::value::cell::{Cell, Interner, ShortText};
 pub use exec::words::{Words, words};

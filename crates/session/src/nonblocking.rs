@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::plan_cache::cached_script::CachedScript;
 use crate::run_options::{NonBlocking, Run};
 use exec::error::{Error, Result};
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::storage::access_path::SHORT_ROWS;
 use model::Value;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Engine {
         text: &str,
         non_blocking: NonBlocking,
         run: &Run<'_>,
-    ) -> Result<Option<Output>> {
+    ) -> Result<Option<QueryResult>> {
         let mut items_left = ITEMS_MAX;
         let mut all = run.parameters.values();
         if text.len() > TEXT_BYTES_MAX || !all.all(|value| is_small(value, &mut items_left)) {

@@ -14,8 +14,8 @@ use exec::fast_path::depth_first::DepthFirst;
 use exec::fast_path::point_lookup::PointLookup;
 use exec::fixpoint::Fixpoint;
 use exec::limits::QueryLimits;
-use exec::output::Output;
 use exec::profile::Profile;
+use exec::query_result::QueryResult;
 use exec::result_stream::{Consumer, Remaining, ResultStream};
 use exec::sink::top_k::TopK;
 use exec::storage::access_path::SHORT_ROWS;
@@ -106,7 +106,7 @@ struct Found {
 
 impl RunningQuery<'_> {
     /// Orders the rows, limits their number, checks the assertion, and tells the analysis.
-    fn finish(&self, found: Found, analysis: Option<&mut Analysis>) -> Result<Output> {
+    fn finish(&self, found: Found, analysis: Option<&mut Analysis>) -> Result<QueryResult> {
         let Self { options, plan, limits, .. } = *self;
         if !found.has_streamed {
             return self.ordered(found, analysis);
@@ -118,10 +118,10 @@ impl RunningQuery<'_> {
             analysis.end(profile, plan, rows, limits);
         }
         // The consumer has received all rows, and ignores the returned output.
-        Ok(Output::status("OK"))
+        Ok(QueryResult::status("OK"))
     }
 
-    fn ordered(&self, found: Found, analysis: Option<&mut Analysis>) -> Result<Output> {
+    fn ordered(&self, found: Found, analysis: Option<&mut Analysis>) -> Result<QueryResult> {
         let Self { query, options, plan, interner, limits, .. } = *self;
         let Found { rows: Columns { rows, columns }, keys, fast_path, profile, .. } = found;
         let headers = headers_of(plan, columns.len());
@@ -142,10 +142,10 @@ impl RunningQuery<'_> {
         }
         if let Some(list) = found.columns {
             let list = if (from, to) == (0, rows) { list } else { list.slice(from..to) };
-            return Ok(Output::of_list(headers, list).with_types(|| plan::entry_types(plan)));
+            return Ok(QueryResult::of_list(headers, list).with_types(|| plan::entry_types(plan)));
         }
         let columns = picked(columns, rows, order.as_deref(), from..to, limits)?;
-        let output = Output::new(headers, columns, to - from, Arc::clone(interner));
+        let output = QueryResult::new(headers, columns, to - from, Arc::clone(interner));
         Ok(output.with_types(|| plan::entry_types(plan)))
     }
 }
@@ -162,7 +162,7 @@ impl Engine {
         parameters: &Parameters,
         limits: &QueryLimits<'_>,
         analysis: Option<&mut Analysis>,
-    ) -> Result<Output> {
+    ) -> Result<QueryResult> {
         let ambient = EnvAmbient(limits);
         let options = Options::new(&query.options, parameters, interner, &ambient)?;
         let earlier = options.timeout_s.map(|seconds| limits.begin_part(seconds));
@@ -185,7 +185,7 @@ impl Engine {
         parameters: &Parameters,
         limits: &QueryLimits<'_>,
         analysis: Option<&mut Analysis>,
-    ) -> Result<Output> {
+    ) -> Result<QueryResult> {
         let ambient = EnvAmbient(limits);
         let given = cells_of(&plan.program.parameters, parameters, interner, |name| {
             query.span_of_parameter(name)

@@ -15,7 +15,7 @@ use crate::run_options::{Parameters, Run};
 use exec::error::{Error, Result};
 use exec::explain::Analysis;
 use exec::operator::shared_tries;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::result_stream::Consumer;
 use exec::storage::relation_source::Relation;
 use exec::value::cell::Interner;
@@ -32,7 +32,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`Error`]; nothing was changed then.
-    pub fn run(&self, text: &str, parameters: &Parameters) -> Result<Output> {
+    pub fn run(&self, text: &str, parameters: &Parameters) -> Result<QueryResult> {
         self.run_with(text, &Run::new(parameters))
     }
 
@@ -41,11 +41,11 @@ impl Engine {
     /// # Errors
     /// See [`Error`]; nothing was changed then. [`Error::WouldBlock`] only with
     /// [`Run::non_blocking`].
-    pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+    pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<QueryResult> {
         caught(|| self.run_uncaught(text, run))
     }
 
-    fn run_uncaught(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+    fn run_uncaught(&self, text: &str, run: &Run<'_>) -> Result<QueryResult> {
         self.store.check_open()?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let epoch = self.present(run)?;
@@ -100,7 +100,7 @@ impl Engine {
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
         epoch: u64,
-    ) -> Result<Option<Output>> {
+    ) -> Result<Option<QueryResult>> {
         let Some(planned) = self.plan_cache.get(text) else { return Ok(None) };
         if self.env.monotonic_us().saturating_sub(planned.made_us) >= PLAN_AGE_US {
             return Ok(None);
@@ -126,7 +126,7 @@ impl Engine {
         op: &SystemOp,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
-    ) -> Result<Output> {
+    ) -> Result<QueryResult> {
         self.check_outside()?;
         let defaults = self.defaults_of_new(op, run)?;
         let _alone = self.changing.write();
@@ -190,7 +190,7 @@ impl Engine {
         parsed: &CachedScript,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
-    ) -> Result<Option<Output>> {
+    ) -> Result<Option<QueryResult>> {
         let epoch = self.schema_epoch.now(&*self.env);
         let generation = self.plan_cache.generation();
         let Some(planned) = self.planned(query, parsed, epoch)? else { return Ok(None) };
@@ -230,7 +230,7 @@ impl Engine {
         parsed: &CachedScript,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
-    ) -> Result<Option<Output>> {
+    ) -> Result<Option<QueryResult>> {
         let epoch = self.schema_epoch.now(&*self.env);
         let limits = self.limits(run, cancelled);
         let mut analysis = Analysis::begin(&limits);
@@ -250,7 +250,7 @@ impl Engine {
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
         epoch: u64,
-    ) -> Result<Option<Output>> {
+    ) -> Result<Option<QueryResult>> {
         self.run_analyzed(planned, run, cancelled, epoch, None)
     }
 
@@ -261,7 +261,7 @@ impl Engine {
         cancelled: &Arc<AtomicBool>,
         epoch: u64,
         analysis: Option<&mut Analysis>,
-    ) -> Result<Option<Output>> {
+    ) -> Result<Option<QueryResult>> {
         let CachedQuery { query, plan, relations, .. } = planned;
         if let Some(host) = &self.host {
             for keyspace in relations.iter().filter_map(Relation::keyspace) {

@@ -3,7 +3,7 @@
 
 use exec::files::Files;
 use exec::limits::GoOn;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::result_stream::Consumer;
 use model::Value;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub type Parameters = BTreeMap<String, Value>;
 
 /// Receives the name and the rows of a temporary relation that `%debug` shows.
-pub type Debug<'r> = &'r (dyn Fn(&str, &Output) + Send + Sync);
+pub type Debug<'r> = &'r (dyn Fn(&str, &QueryResult) + Send + Sync);
 
 /// Options of a run.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Runs imperative scripts: blocks, conditions, loops. A session implements the statements.
 
 use exec::error::{Error, Result};
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use syntax::{Block, Condition, Ident, Query, Span, Statement, SystemOp};
 
 /// The statements of an imperative script.
@@ -10,29 +10,29 @@ pub(crate) trait Blocks {
     ///
     /// # Errors
     /// See [`Error`].
-    fn query(&mut self, query: &Query) -> Result<Output>;
+    fn query(&mut self, query: &Query) -> Result<QueryResult>;
     /// Runs a system op.
     ///
     /// # Errors
     /// See [`Error`].
-    fn system(&mut self, op: &SystemOp) -> Result<Output>;
+    fn system(&mut self, op: &SystemOp) -> Result<QueryResult>;
     /// Stores rows as a temporary relation.
     ///
     /// # Errors
     /// The errors that stop the script.
-    fn keep(&mut self, name: &str, output: &Output) -> Result<()>;
+    fn keep(&mut self, name: &str, output: &QueryResult) -> Result<()>;
     /// The rows of a temporary relation, if it exists.
     ///
     /// # Errors
     /// The errors that stop the script.
-    fn kept(&self, name: &str) -> Result<Option<Output>>;
+    fn kept(&self, name: &str) -> Result<Option<QueryResult>>;
     /// Swaps the names of two relations, both temporary or both stored.
     ///
     /// # Errors
     /// One does not exist or may not be renamed; one is stored and the other is not.
     fn swap(&mut self, a: &Ident, b: &Ident) -> Result<()>;
     /// Shows a relation's rows to the receiver of `%debug`.
-    fn debug(&self, name: &str, output: &Output);
+    fn debug(&self, name: &str, output: &QueryResult);
     /// Checks the limits.
     ///
     /// # Errors
@@ -42,7 +42,10 @@ pub(crate) trait Blocks {
     ///
     /// # Errors
     /// Those of `act`.
-    fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output>;
+    fn whole(
+        &mut self,
+        act: &mut dyn FnMut(&mut dyn Blocks) -> Result<QueryResult>,
+    ) -> Result<QueryResult>;
     /// Whether an error may come from the script's cache, and would not occur without it.
     fn may_be_stale(&self, error: &Error) -> bool;
 }
@@ -59,8 +62,8 @@ enum Flow {
 ///
 /// # Errors
 /// See [`Error`].
-pub(crate) fn run(blocks: &mut dyn Blocks, statements: &[Statement]) -> Result<Output> {
-    let mut last = Output::status("OK");
+pub(crate) fn run(blocks: &mut dyn Blocks, statements: &[Statement]) -> Result<QueryResult> {
+    let mut last = QueryResult::status("OK");
     match run_all(blocks, statements, &mut last)? {
         Flow::Next | Flow::Return => Ok(last),
         Flow::Break(None, span) | Flow::Continue(None, span) => {
@@ -72,7 +75,11 @@ pub(crate) fn run(blocks: &mut dyn Blocks, statements: &[Statement]) -> Result<O
     }
 }
 
-fn run_all(blocks: &mut dyn Blocks, statements: &[Statement], last: &mut Output) -> Result<Flow> {
+fn run_all(
+    blocks: &mut dyn Blocks,
+    statements: &[Statement],
+    last: &mut QueryResult,
+) -> Result<Flow> {
     for statement in statements {
         blocks.check()?;
         let flow = run_one(blocks, statement, last)?;
@@ -83,7 +90,7 @@ fn run_all(blocks: &mut dyn Blocks, statements: &[Statement], last: &mut Output)
     Ok(Flow::Next)
 }
 
-fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) -> Result<Flow> {
+fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut QueryResult) -> Result<Flow> {
     match statement {
         Statement::Run(block, name) => {
             *last = run_block(blocks, block)?;
@@ -109,7 +116,7 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             for item in items {
                 outputs.push(rows_of(blocks, item)?);
             }
-            *last = outputs.into_iter().next().unwrap_or_else(|| Output::status("OK"));
+            *last = outputs.into_iter().next().unwrap_or_else(|| QueryResult::status("OK"));
             return Ok(Flow::Return);
         }
         Statement::Debug(name) => {
@@ -128,7 +135,7 @@ fn run_loop(
     blocks: &mut dyn Blocks,
     label: Option<&Ident>,
     body: &[Statement],
-    last: &mut Output,
+    last: &mut QueryResult,
 ) -> Result<Flow> {
     let is_mine = |name: &Option<String>| match (name, label) {
         (None, _) => true,
@@ -151,7 +158,7 @@ fn run_ignoring_error(
     blocks: &mut dyn Blocks,
     block: &Block,
     name: Option<&Ident>,
-    last: &mut Output,
+    last: &mut QueryResult,
 ) -> Result<()> {
     match blocks.whole(&mut |blocks| run_block(blocks, block)) {
         Ok(output) => {
@@ -165,26 +172,26 @@ fn run_ignoring_error(
         Err(error) if !error.is_mistake() => return Err(error),
         Err(error) if blocks.may_be_stale(&error) => return Err(error),
         // A relation that has the name already stays as it is.
-        Err(_) => *last = Output::status("FAILED"),
+        Err(_) => *last = QueryResult::status("FAILED"),
     }
     Ok(())
 }
 
-fn run_block(blocks: &mut dyn Blocks, block: &Block) -> Result<Output> {
+fn run_block(blocks: &mut dyn Blocks, block: &Block) -> Result<QueryResult> {
     match block {
         Block::Query(query) => blocks.query(query),
         Block::System(op) => blocks.system(op),
     }
 }
 
-fn rows_of(blocks: &mut dyn Blocks, condition: &Condition) -> Result<Output> {
+fn rows_of(blocks: &mut dyn Blocks, condition: &Condition) -> Result<QueryResult> {
     match condition {
         Condition::Query(query) => blocks.query(query),
         Condition::Relation(name) => relation(blocks, name),
     }
 }
 
-fn relation(blocks: &dyn Blocks, name: &Ident) -> Result<Output> {
+fn relation(blocks: &dyn Blocks, name: &Ident) -> Result<QueryResult> {
     let kept = blocks.kept(&name.text).map_err(|error| error.at(name.span))?;
     kept.ok_or_else(|| unknown(name))
 }

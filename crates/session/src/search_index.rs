@@ -15,7 +15,7 @@ use crate::vector_settings::vector_settings;
 use base::{Batch, KeyspaceId, Kind, Projection};
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::value::cell::Interner;
 use model::Value;
 use relation::{CombinedDef, CountersDef, Entry, Schema, SearchDef, SearchMethod, SearchPart};
@@ -39,7 +39,7 @@ pub(crate) fn create(
     (method, name): (SearchMethod, &Ident),
     settings: &[(Ident, Expr)],
     limits: &QueryLimits<'_>,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let Entry::Relation(schema, main) = entry else {
         let what = format!("`{}` is no relation of scripts, so it has no indexes", entry.name());
         return Err(Error::value(what, name.span));
@@ -83,12 +83,12 @@ pub(crate) fn remove(
     method: SearchMethod,
     relation: &Ident,
     name: &Ident,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let full = format!("{}:{}", relation.text, name.text);
     let there = admin.catalog.search_index(&full)?;
     let is_there = there.is_some_and(|(def, _)| def.method == method);
     match is_there && admin.catalog.drop_index(&full)? {
-        true => Ok(Output::status("OK")),
+        true => Ok(QueryResult::status("OK")),
         false => Err(Error::value(format!("no {} `{full}`", method.noun()), name.span)),
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn make(
     def: SearchDef,
     limits: &QueryLimits<'_>,
     span: Span,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let ids = admin.catalog.create_search_index(&def);
     let ids = ids.map_err(|error| Error::refused(error, span))?;
     let parts = ids[..def.method.parts().len()].to_vec();
@@ -126,7 +126,7 @@ fn fill(
     index: &SearchIndex,
     limits: &QueryLimits<'_>,
     span: Span,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let snapshot = admin.store.snapshot();
     let all = Projection::ALL;
     let mut scan = snapshot.scan(main, base::KeyRange::all(&schema.shape().key), all)?;
@@ -152,7 +152,7 @@ fn fill(
     let mut tables: Vec<Rows> = new.take(true).into_iter().map(of_keyspace).collect();
     tables.push(Rows { keyspace: ready.keyspace, rows: ready.rows });
     load(&**admin.store, tables, &check)?;
-    Ok(Output::status("OK"))
+    Ok(QueryResult::status("OK"))
 }
 
 /// Rows of `::indices` for the search indexes of a relation.

@@ -21,7 +21,7 @@ use env::sync::Mutex;
 use exec::error::{Error, Result};
 use exec::explain::Analysis;
 use exec::limits::QueryLimits;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::storage::relation_source::Relation;
 use exec::table::Table;
 use exec::table::owned::{OwnedCells, OwnedTable};
@@ -119,7 +119,7 @@ impl Engine {
 }
 
 impl Session<'_> {
-    pub(crate) fn run(&mut self, script: &Script) -> Result<Output> {
+    pub(crate) fn run(&mut self, script: &Script) -> Result<QueryResult> {
         match script {
             Script::Query(query) => self.query(query),
             Script::System(op) => self.system(op),
@@ -152,7 +152,7 @@ impl Session<'_> {
 }
 
 impl Blocks for Session<'_> {
-    fn query(&mut self, query: &syntax::Query) -> Result<Output> {
+    fn query(&mut self, query: &syntax::Query) -> Result<QueryResult> {
         let Some(mutation) = &query.options.mutation else { return self.select(query) };
         // The timeout covers the change and its triggers, not only the query.
         let seconds = match &query.options.timeout {
@@ -168,7 +168,7 @@ impl Blocks for Session<'_> {
         outcome
     }
 
-    fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
+    fn system(&mut self, op: &syntax::SystemOp) -> Result<QueryResult> {
         if self.read_only {
             crate::script_kind::refuse_change(op)?;
         }
@@ -205,7 +205,7 @@ impl Blocks for Session<'_> {
         )
     }
 
-    fn keep(&mut self, name: &str, output: &Output) -> Result<()> {
+    fn keep(&mut self, name: &str, output: &QueryResult) -> Result<()> {
         let keys = output.cells().columns().len();
         let (check, interner) = (|| self.check(), &self.interner);
         let cells = output.cells().cells_for(interner);
@@ -221,7 +221,7 @@ impl Blocks for Session<'_> {
         Ok(())
     }
 
-    fn kept(&self, name: &str) -> Result<Option<Output>> {
+    fn kept(&self, name: &str) -> Result<Option<QueryResult>> {
         let Some(kept) = self.temp_relations.get(name) else { return self.stored_rows(name) };
         let table = kept.table.table_for(&self.interner, &|| self.check())?;
         let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
@@ -232,7 +232,7 @@ impl Blocks for Session<'_> {
         let sorted = |column: &Vec<Cell>| rows.iter().map(|&row| column[row as usize]).collect();
         let headers = kept.columns.iter().map(|column| column.name.clone()).collect();
         let columns = columns.iter().map(sorted).collect();
-        Ok(Some(Output::new(headers, columns, rows.len(), Arc::clone(&self.interner))))
+        Ok(Some(QueryResult::new(headers, columns, rows.len(), Arc::clone(&self.interner))))
     }
 
     fn swap(&mut self, a: &Ident, b: &Ident) -> Result<()> {
@@ -264,7 +264,10 @@ impl Blocks for Session<'_> {
         self.limits.check(self.interner.bytes())
     }
 
-    fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output> {
+    fn whole(
+        &mut self,
+        act: &mut dyn FnMut(&mut dyn Blocks) -> Result<QueryResult>,
+    ) -> Result<QueryResult> {
         let begun = self.begin_part();
         let outer = self.before_triggers.replace(None);
         let outcome = act(self);
@@ -284,7 +287,7 @@ impl Blocks for Session<'_> {
             && matches!(error, Error::Store(error) if error.kind() == ErrorKind::InvalidInput)
     }
 
-    fn debug(&self, name: &str, output: &Output) {
+    fn debug(&self, name: &str, output: &QueryResult) {
         if let Some(debug) = self.debug {
             debug(name, output);
         }
@@ -297,7 +300,7 @@ impl Session<'_> {
         &mut self,
         query: &syntax::Query,
         mutation: &syntax::Mutation,
-    ) -> Result<Output> {
+    ) -> Result<QueryResult> {
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
         let given = match query.rules.is_empty() && is_new {
             true => None,
@@ -329,7 +332,7 @@ impl Session<'_> {
             }
             self.create(mutation, headers)?;
             if headers.is_empty() || (rows == 0 && !query.options.returning) {
-                return Ok(Output::status("OK"));
+                return Ok(QueryResult::status("OK"));
             }
         }
         // Defaults that depend on parameters cannot be cached.
@@ -342,7 +345,7 @@ impl Session<'_> {
         let returned =
             self.write(mutation, &given, &write_target, triggers, query.options.returning)?;
         if !query.options.returning {
-            return Ok(Output::status("OK"));
+            return Ok(QueryResult::status("OK"));
         }
         let columns = crate::catalog_view::columns_of(&write_target.target.schema);
         Ok(crate::dml::writer::returned_output(&columns, returned))
@@ -535,12 +538,12 @@ impl Session<'_> {
             .map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
-    fn select(&self, query: &syntax::Query) -> Result<Output> {
+    fn select(&self, query: &syntax::Query) -> Result<QueryResult> {
         self.ask(query, None)
     }
 
     /// All rows of a stored relation, if it exists.
-    fn stored_rows(&self, name: &str) -> Result<Option<Output>> {
+    fn stored_rows(&self, name: &str) -> Result<Option<QueryResult>> {
         let Some(entry) = self.engine.catalog.find_in(&self.names, name)? else { return Ok(None) };
         let columns = crate::catalog_view::columns_of(&entry.schema());
         let variables: Vec<String> = (0..columns.len()).map(|i| format!("c{i}")).collect();
@@ -563,7 +566,11 @@ impl Session<'_> {
     }
 
     /// Plans a query and runs it, with measurements if there is an analysis.
-    fn ask(&self, query: &syntax::Query, mut analysis: Option<&mut Analysis>) -> Result<Output> {
+    fn ask(
+        &self,
+        query: &syntax::Query,
+        mut analysis: Option<&mut Analysis>,
+    ) -> Result<QueryResult> {
         let cached_plan = match &analysis {
             Some(_) => Arc::new(self.plan(query)?),
             None => self.cached_plan(query)?,
@@ -582,7 +589,7 @@ impl Session<'_> {
         plan: &Plan,
         relations: Vec<Relation>,
         analysis: Option<&mut Analysis>,
-    ) -> Result<Output> {
+    ) -> Result<QueryResult> {
         let input =
             QueryInput { read: self.read(), lasting: None, streamable: false, consumer: None };
         self.engine.run_query(
@@ -598,7 +605,7 @@ impl Session<'_> {
     }
 
     /// Runs a query and returns its measurements instead of its rows. Its changes are not made.
-    fn analyze(&self, query: &syntax::Query) -> Result<Output> {
+    fn analyze(&self, query: &syntax::Query) -> Result<QueryResult> {
         let mut analysis = Analysis::begin(&self.limits);
         self.ask(query, Some(&mut analysis))?;
         Ok(analysis.into_output())

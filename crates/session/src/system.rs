@@ -7,7 +7,7 @@ use crate::admin::Admin;
 use crate::catalog_view::columns_of;
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use model::Value;
 use relation::{Access, Catalog, Entry, NameOverlay, SearchMethod, Settings};
 use store::{ErrorKind, Read, Transaction, WriteBatch};
@@ -24,7 +24,7 @@ pub(crate) fn run(
     op: &SystemOp,
     limits: &QueryLimits<'_>,
     known: impl Fn(&syntax::Expr) -> Result<Value>,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let catalog = admin.catalog;
     match op {
         SystemOp::Relations => relations(catalog, names, read),
@@ -36,7 +36,7 @@ pub(crate) fn run(
                 return Err(Error::value("`::kill` expects the number of a script", span));
             };
             let was_there = u64::try_from(id).is_ok_and(|id| admin.running.kill(id));
-            Ok(Output::status(if was_there { "KILLING" } else { "NOT_FOUND" }))
+            Ok(QueryResult::status(if was_there { "KILLING" } else { "NOT_FOUND" }))
         }
         SystemOp::Compact => compact(admin, limits),
         SystemOp::FixedRules => Ok(fixed_rules(admin)),
@@ -67,7 +67,7 @@ pub(crate) fn run(
         | SystemOp::AccessLevel(..)
         | SystemOp::Describe(..)
         | SystemOp::Explain(_)
-        | SystemOp::Analyze(_) => Ok(Output::status("OK")),
+        | SystemOp::Analyze(_) => Ok(QueryResult::status("OK")),
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn set(
     names: &NameOverlay,
     transaction: &dyn Transaction,
     op: &SystemOp,
-) -> Result<Option<Output>> {
+) -> Result<Option<QueryResult>> {
     let relations: &[Ident] = match op {
         SystemOp::SetTriggers { relation, .. } | SystemOp::Describe(relation, _) => {
             std::slice::from_ref(relation)
@@ -121,7 +121,7 @@ pub(crate) fn set(
         let row = catalog.settings_row(&name.text, &settings)?;
         transaction.write(&WriteBatch { tables: vec![row] })?;
     }
-    Ok(Some(Output::status("OK")))
+    Ok(Some(QueryResult::status("OK")))
 }
 
 /// Checks the triggers that a relation gets.
@@ -149,7 +149,11 @@ fn check_triggers(name: &Ident, entry: &Entry, triggers: &[&Vec<String>]) -> Res
 ///
 /// # Errors
 /// See [`Error`].
-pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) -> Result<Output> {
+pub(crate) fn index(
+    admin: &Admin<'_>,
+    op: &SystemOp,
+    limits: &QueryLimits<'_>,
+) -> Result<QueryResult> {
     match op {
         SystemOp::IndexCreate(relation, name, columns, is_unique) => {
             let entry = indexable(admin, relation)?;
@@ -170,7 +174,7 @@ pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) 
             indexable(admin, relation)?;
             crate::search_index::remove(admin, method, relation, name)
         }
-        _ => Ok(Output::status("OK")),
+        _ => Ok(QueryResult::status("OK")),
     }
 }
 
@@ -199,15 +203,15 @@ pub(crate) fn indexable(admin: &Admin<'_>, relation: &Ident) -> Result<Entry> {
     Ok(entry)
 }
 
-fn running(admin: &Admin<'_>) -> Output {
+fn running(admin: &Admin<'_>) -> QueryResult {
     let rows = admin.running.list().into_iter().map(|(id, started_us, text)| {
         let seconds = started_us as f64 / 1e6;
         vec![Value::Int(id as i64), Value::Float(seconds), Value::Str(text)]
     });
-    Output::of_values(&["id", "started_at", "script"], rows.collect())
+    QueryResult::of_values(&["id", "started_at", "script"], rows.collect())
 }
 
-fn compact(admin: &Admin<'_>, limits: &QueryLimits<'_>) -> Result<Output> {
+fn compact(admin: &Admin<'_>, limits: &QueryLimits<'_>) -> Result<QueryResult> {
     let go_on = || !limits.is_over();
     let done = match admin.host {
         Some(host) => host.compact_while(&go_on),
@@ -219,19 +223,19 @@ fn compact(admin: &Admin<'_>, limits: &QueryLimits<'_>) -> Result<Output> {
             limits.check(0)?;
             Err(error.into())
         }
-        done => Ok(done.map(|()| Output::status("OK"))?),
+        done => Ok(done.map(|()| QueryResult::status("OK"))?),
     }
 }
 
-fn fixed_rules(admin: &Admin<'_>) -> Output {
+fn fixed_rules(admin: &Admin<'_>) -> QueryResult {
     let mut rules = exec::fixed_rule::names();
     rules.append(&mut admin.user_defined.rule_names());
     rules.sort_unstable();
     let rows = rules.into_iter().map(|name| vec![Value::Str(name)]);
-    Output::of_values(&["rule"], rows.collect())
+    QueryResult::of_values(&["rule"], rows.collect())
 }
 
-fn triggers(settings: Settings) -> Output {
+fn triggers(settings: Settings) -> QueryResult {
     let Settings { on_put, on_rm, on_replace, .. } = settings;
     let rows = [("put", on_put), ("rm", on_rm), ("replace", on_replace)];
     let rows = rows.into_iter().flat_map(|(kind, triggers)| {
@@ -239,10 +243,10 @@ fn triggers(settings: Settings) -> Output {
             vec![Value::Str(kind.to_owned()), Value::Int(place), Value::Str(trigger)]
         })
     });
-    Output::of_values(&["type", "idx", "trigger"], rows.collect())
+    QueryResult::of_values(&["type", "idx", "trigger"], rows.collect())
 }
 
-fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<Output> {
+fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<QueryResult> {
     let headers = [
         "name",
         "arity",
@@ -282,10 +286,10 @@ fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<
             Value::Int(size.bytes as i64),
         ]);
     }
-    Ok(Output::of_values(&headers, rows))
+    Ok(QueryResult::of_values(&headers, rows))
 }
 
-fn columns(catalog: &Catalog, names: &NameOverlay, name: &Ident) -> Result<Output> {
+fn columns(catalog: &Catalog, names: &NameOverlay, name: &Ident) -> Result<QueryResult> {
     let schema = crate::access::find(catalog, names, name)?.shown_schema();
     let keys = schema.keys.len();
     let defaults: Vec<bool> = schema.defaults().map(|default| default.is_some()).collect();
@@ -299,5 +303,5 @@ fn columns(catalog: &Catalog, names: &NameOverlay, name: &Ident) -> Result<Outpu
         ]
     });
     let headers = ["column", "is_key", "index", "type", "has_default"];
-    Ok(Output::of_values(&headers, rows.collect()))
+    Ok(QueryResult::of_values(&headers, rows.collect()))
 }

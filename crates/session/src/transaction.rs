@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::transaction_state::TransactionState;
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use relation::{NameOverlay, SchemaChanges};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -248,7 +248,7 @@ impl Engine {
         text: &str,
         run: &Run<'_>,
         state: &mut TransactionState,
-    ) -> Result<Output> {
+    ) -> Result<QueryResult> {
         let parsed = self.plan_cache.parse(text)?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&parsed.text, &cancelled);

@@ -8,7 +8,7 @@ use crate::dml::vector_rows::{VectorRows, append_link, append_vertex, decoded};
 use base::{Batch, Kind, Projection};
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::storage::vector_index::VectorIndex;
 use search::hnsw::{Editor, Graph, WholeSource};
 use store::{ErrorKind, Read};
@@ -44,7 +44,7 @@ pub(crate) fn fill(
     rows: &VectorRows,
     limits: &QueryLimits<'_>,
     span: Span,
-) -> Result<Output> {
+) -> Result<QueryResult> {
     let snapshot = admin.store.snapshot();
     let built = build(&*snapshot, rows, limits, span)?;
     drop(snapshot);
@@ -72,7 +72,7 @@ pub(crate) fn fill(
         Rows { keyspace: ready.keyspace, rows: ready.rows },
     ];
     load(&**admin.store, tables, &check)?;
-    Ok(Output::status("OK"))
+    Ok(QueryResult::status("OK"))
 }
 
 /// Builds the graph of all rows of the relation.

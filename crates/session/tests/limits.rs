@@ -10,7 +10,7 @@ use env::sync::{Mutex, MutexGuard};
 use function::Failure;
 use kv::{Kv, KvOptions};
 use model::Value;
-use quipu_session::{Engine, Error, FixedRule, Output, Parameters, RuleCall};
+use quipu_session::{Engine, Error, FixedRule, Parameters, QueryResult, RuleCall};
 use std::path::Path;
 use std::sync::Arc;
 use store::Store as _;
@@ -73,7 +73,7 @@ fn with_texts(threads: usize, rows: u64, bytes: usize) -> Engine {
     engine
 }
 
-fn int(output: &Output) -> i64 {
+fn int(output: &QueryResult) -> i64 {
     match output.value(0, 0) {
         Value::Int(int) => int,
         other => panic!("{other}"),
@@ -82,7 +82,7 @@ fn int(output: &Output) -> i64 {
 
 /// Runs a script, and fails if it holds more than a query may.
 #[track_caller]
-fn run(engine: &Engine, script: &str, parameters: &Parameters) -> Result<Output, Error> {
+fn run(engine: &Engine, script: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
     within((LIMIT + SLACK) as usize, script, || engine.run(script, parameters))
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::engine_of;
 use env::{Env, MemoryEnv};
-use quipu_session::{Engine, Error, Output, Parameters, Run};
+use quipu_session::{Engine, Error, Parameters, QueryResult, Run};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Milliseconds after which each query is stopped.
@@ -33,7 +33,7 @@ const OF_MANY: &[&str] = &[
 ];
 
 #[track_caller]
-fn check(script: &str, ended: Result<Output, Error>, took_us: u64, timeout_ms: u64) {
+fn check(script: &str, ended: Result<QueryResult, Error>, took_us: u64, timeout_ms: u64) {
     let took_ms = took_us / 1000;
     match ended {
         Err(Error::Stopped(_)) | Ok(_) => {}
@@ -76,7 +76,7 @@ fn sorts_sets_and_indexes_of_many_rows_end_soon_after_their_timeout() {
             let timeout = timeout_ms as f64 / 1000.0;
             let script = format!("{prepare} {{{query} :timeout {timeout}}}");
             let began_us = AtomicU64::new(0);
-            let debug = |_: &str, _: &Output| began_us.store(clock.monotonic_us(), Relaxed);
+            let debug = |_: &str, _: &QueryResult| began_us.store(clock.monotonic_us(), Relaxed);
             let run = Run { debug: Some(&debug), ..Run::new(&parameters) };
             let ended = engine.run_with(&script, &run);
             let took_us = clock.monotonic_us() - began_us.load(Relaxed);

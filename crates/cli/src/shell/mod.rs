@@ -19,7 +19,7 @@ use crate::paint::Paint;
 use crate::show::{Screen, shown};
 use crate::{interrupt, parameters, rows};
 use command::Command;
-use quipu::{Answer, Database, ErrorKind, Options, Parameters, RunOptions, Value};
+use quipu::{Database, ErrorKind, Options, Parameters, QueryResult, RunOptions, Value};
 use rustyline::error::ReadlineError;
 use splitter::{Piece, Splitter, pieces_of};
 use std::cell::RefCell;
@@ -115,7 +115,7 @@ struct Session {
     is_expanded: bool,
     is_interactive: bool,
     /// The last result, which `\o` writes.
-    last: Option<Answer>,
+    last: Option<QueryResult>,
     paint: Paint,
 }
 
@@ -269,7 +269,7 @@ impl Session {
         let answer = {
             let _running = interrupt::running();
             let go_on = || interrupt::go_on();
-            let debug = |name: &str, answer: &Answer| rows::debug(name, answer);
+            let debug = |name: &str, answer: &QueryResult| rows::debug(name, answer);
             let options = RunOptions {
                 timeout: self.timeout,
                 go_on: Some(&go_on),
@@ -288,7 +288,7 @@ impl Session {
         Ok(())
     }
 
-    fn show(&self, answer: &Answer, took: Duration) -> Result<(), Failure> {
+    fn show(&self, answer: &QueryResult, took: Duration) -> Result<(), Failure> {
         if self.format != RowFormat::Table {
             let mut out = io::BufWriter::new(io::stdout());
             rows::write(&mut out, answer, self.format)?;
@@ -322,12 +322,12 @@ impl Session {
         crate::output::print(text)
     }
 
-    fn ask(&self, script: &str) -> Result<Answer, Failure> {
+    fn ask(&self, script: &str) -> Result<QueryResult, Failure> {
         self.database.refresh()?;
         Ok(self.database.run(script, &Parameters::new())?)
     }
 
-    fn show_quietly(&self, answer: &Answer) -> Result<(), Failure> {
+    fn show_quietly(&self, answer: &QueryResult) -> Result<(), Failure> {
         self.say(&shown(answer, &self.screen()))
     }
 

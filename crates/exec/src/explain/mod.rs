@@ -2,8 +2,8 @@
 //! the measured columns that `::explain analyze` adds. The session calls it.
 
 use crate::limits::QueryLimits;
-use crate::output::Output;
 use crate::profile::{GroupFigures, Profile, StepFigures};
+use crate::query_result::QueryResult;
 use model::Value;
 use plan::{Expr, GroupPlan, PipelinePlan, Plan, PlannedStep, PredicateKind, RangeHint, Step};
 
@@ -15,12 +15,12 @@ const PLANNED: [&str; 9] =
 const SEEN: [&str; 7] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max", "ran"];
 
 /// The plan as rows.
-pub fn rows(plan: &Plan) -> Output {
+pub fn rows(plan: &Plan) -> QueryResult {
     let mut rows = Vec::new();
     for (stratum, group) in plan.groups.iter().enumerate() {
         each_step(plan, stratum, group, &mut |_, _, row| rows.push(row));
     }
-    Output::of_values(&PLANNED, rows)
+    QueryResult::of_values(&PLANNED, rows)
 }
 
 /// Calls `visit` for each step of a group, with the step's rule body and its index there.
@@ -71,13 +71,13 @@ fn stops_at(first: Option<&PipelinePlan>) -> Option<u64> {
 pub struct Analysis {
     began_us: u64,
     plan_us: u64,
-    output: Output,
+    output: QueryResult,
 }
 
 impl Analysis {
     /// Starts with planning.
     pub fn begin(limits: &QueryLimits<'_>) -> Self {
-        Self { began_us: limits.now_us(), plan_us: 0, output: Output::status("OK") }
+        Self { began_us: limits.now_us(), plan_us: 0, output: QueryResult::status("OK") }
     }
 
     /// Planning has ended.
@@ -117,11 +117,11 @@ impl Analysis {
         let seen = [Some(int(rows as u64)), None, Some(ms(us)), held.map(int)];
         lines.push(summary("query", String::new(), seen));
         let headers: Vec<&str> = PLANNED.into_iter().chain(SEEN).collect();
-        self.output = Output::of_values(&headers, lines);
+        self.output = QueryResult::of_values(&headers, lines);
     }
 
     /// The lines of the result.
-    pub fn into_output(self) -> Output {
+    pub fn into_output(self) -> QueryResult {
         self.output
     }
 }

@@ -67,13 +67,13 @@ impl Rows for Row<'_> {
 }
 
 /// Rows of an algorithm's result, in columns.
-pub(super) struct Answer {
+pub(super) struct RuleRows {
     columns: Vec<Vec<Cell>>,
     /// Size of the interner at the last check of the limits, in bytes.
     checked_bytes: u64,
 }
 
-impl Answer {
+impl RuleRows {
     /// A result without rows, with this many columns.
     pub(super) fn new(columns: usize) -> Self {
         Self { columns: vec![Vec::new(); columns], checked_bytes: 0 }
@@ -346,7 +346,7 @@ impl Call<'_, '_> {
     }
 
     /// Checks the limits after each [`ROWS_UNCHECKED`] rows or [`BYTES_UNCHECKED`] bytes.
-    pub(super) fn check(&self, answer: &mut Answer) -> Result<()> {
+    pub(super) fn check(&self, answer: &mut RuleRows) -> Result<()> {
         let bytes = self.query.interner.bytes();
         let grown = bytes.saturating_sub(answer.checked_bytes);
         if grown < BYTES_UNCHECKED && !answer.rows().is_multiple_of(ROWS_UNCHECKED) {

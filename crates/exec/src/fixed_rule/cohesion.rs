@@ -5,7 +5,7 @@
 //! kernel of `algo` and returns columns. Names and columns of the results are part of the language:
 //! `docs/reference/algorithms.md`.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::projection::Projection;
 use crate::error::Result;
 use crate::value::cell::Cell;
@@ -15,7 +15,7 @@ use algo::{Csr, OneThread};
 /// Returns rows `from, to`.
 pub(super) fn bridges(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let (projection, found) = biconnected(call)?;
-    let mut answer = Answer::new(2);
+    let mut answer = RuleRows::new(2);
     for &(source, target) in &found.bridges {
         answer.push([projection.cell(source), projection.cell(target)]);
         call.check(&mut answer)?;
@@ -32,7 +32,7 @@ pub(super) fn articulation_points(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>>
 /// Returns rows `vertex, component`.
 pub(super) fn biconnected_components(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let (projection, found) = biconnected(call)?;
-    let mut answer = Answer::new(2);
+    let mut answer = RuleRows::new(2);
     for component in 0..found.components() {
         for &vertex in found.component(component) {
             answer.push([projection.cell(vertex), call.int(component)]);
@@ -56,7 +56,7 @@ pub(super) fn trusses(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let both = simple_undirected(call, &projection)?;
     let edges = algo::truss::truss_numbers(&both, &OneThread, call.limits())
         .map_err(|error| call.failed(error, &projection))?;
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     for edge in edges {
         let (source, target) = (projection.cell(edge.source), projection.cell(edge.target));
         answer.push([source, target, call.int(edge.truss)]);

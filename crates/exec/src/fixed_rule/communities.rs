@@ -4,7 +4,7 @@
 //! kernel of `algo` and returns columns. Names and columns of the results are part of the language:
 //! `docs/reference/algorithms.md`.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::centrality::{by_vertex, maybe_undirected, symmetric};
 use super::options::rounds;
 use crate::error::Result;
@@ -25,7 +25,7 @@ pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let limits = call.limits();
     let found = algo::louvain::louvain(projection.graph(), undirected, options, limits)
         .map_err(|error| call.failed(error, &projection))?;
-    let mut answer = Answer::new(2);
+    let mut answer = RuleRows::new(2);
     for (vertex, cell) in (0_u32..).zip(projection.vertices()) {
         let labels =
             found.labels(vertex).into_iter().take(depth).map(|label| Value::Int(label.into()));

@@ -1,7 +1,7 @@
 //! Fixed rules for connectivity: components, cores, onion layers, spanning forests and trees,
 //! topological order.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::centrality::{by_vertex, symmetric};
 use super::cohesion::simple_undirected;
 use super::projection::Projection;
@@ -77,7 +77,7 @@ pub(super) fn tree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
             met.map_err(|stopped| call.stopped(stopped))?.first().copied()
         }
     };
-    let Some(start) = start else { return Ok(Answer::new(3).into_columns()) };
+    let Some(start) = start else { return Ok(RuleRows::new(3).into_columns()) };
     let both = symmetric(call, &projection)?;
     let edges = algo::spanning_tree::minimum_spanning_tree(&both, start, call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
@@ -89,7 +89,7 @@ fn tree_rows(
     projection: &Projection<'_>,
     edges: &[TreeEdge],
 ) -> Result<Vec<Vec<Cell>>> {
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     for edge in edges {
         let (source, target) = (projection.cell(edge.source), projection.cell(edge.target));
         answer.push([source, target, call.float(edge.weight)]);
@@ -103,7 +103,7 @@ pub(super) fn top_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[])?;
     let order = algo::top_sort::topological_order(projection.graph(), call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
-    let mut answer = Answer::new(2);
+    let mut answer = RuleRows::new(2);
     for (place, vertex) in order.into_iter().enumerate() {
         answer.push([call.int(place), projection.cell(vertex)]);
         call.check(&mut answer)?;

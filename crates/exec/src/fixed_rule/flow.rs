@@ -1,6 +1,6 @@
 //! Fixed rules for maximum flows and minimum cuts. None of them is in Cozo.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::projection::Projection;
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
@@ -8,7 +8,7 @@ use algo::max_flow::MaxFlow;
 
 /// Returns rows `from, to, flow` for edges with a flow.
 pub(super) fn maximum_flow(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     let Some((projection, found)) = flow(call)? else { return Ok(answer.into_columns()) };
     each_edge(&projection, |place, source, target, _| {
         let flow = found.flows.get(place).copied().unwrap_or(0.0);
@@ -22,7 +22,7 @@ pub(super) fn maximum_flow(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
 
 /// Returns rows `from, to, capacity` for the edges of the cut.
 pub(super) fn minimum_cut(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     let Some((projection, found)) = flow(call)? else { return Ok(answer.into_columns()) };
     let is_source_side = |v: u32| found.is_source_side.get(v as usize) == Some(&true);
     each_edge(&projection, |_, source, target, capacity| {

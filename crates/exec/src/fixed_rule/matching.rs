@@ -1,7 +1,7 @@
 //! Fixed rules that choose edges or vertices apart from each other: matchings, colorings,
 //! independent sets. None of them is in Cozo.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::centrality::by_vertex;
 use super::cohesion::simple_undirected;
 use super::projection::Projection;
@@ -54,7 +54,7 @@ fn pairs(
     projection: &Projection<'_>,
     mates: &[u32],
 ) -> Result<Vec<Vec<Cell>>> {
-    let mut answer = Answer::new(2);
+    let mut answer = RuleRows::new(2);
     for (vertex, &mate) in (0_u32..).zip(mates) {
         if mate != algo::NO_VERTEX && vertex < mate {
             let is_there = projection.graph().neighbors(vertex).binary_search(&mate).is_ok();

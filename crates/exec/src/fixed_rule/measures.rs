@@ -1,6 +1,6 @@
 //! Fixed rules that measure a whole graph or take a part of it. None of them is in Cozo.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::centrality::symmetric;
 use super::cohesion::simple_undirected;
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub(super) fn summary(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         value.map_or(Cell::NULL, |value| call.float(value))
     };
     let density = algo::mixing::density(graph.vertices(), graph.edges(), true);
-    let mut answer = Answer::new(2);
+    let mut answer = RuleRows::new(2);
     for (name, value) in [
         ("assortativity", float(Some(correlation.map_err(failed)?))),
         ("average_clustering", float(clustering)),
@@ -56,7 +56,7 @@ pub(super) fn ego(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(true, &[])?;
     let (graph, limits) = (projection.graph(), call.limits());
     let both = if undirected { Some(symmetric(call, &projection)?) } else { None };
-    let mut answer = Answer::new(4);
+    let mut answer = RuleRows::new(4);
     for start in projection.numbers(&call.cells(1)?) {
         let reach = both.as_ref().unwrap_or(graph);
         let part = ego_graph(reach, start, &options, &OneThread, limits);

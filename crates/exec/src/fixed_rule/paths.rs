@@ -1,6 +1,6 @@
 //! Fixed rules for paths from starts to goals: shortest path, Dijkstra, Yen.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::centrality::maybe_undirected;
 use super::projection::Projection;
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use algo::dijkstra::{Path, Ties};
 pub(super) fn shortest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[])?;
     let (starts, goals) = (call.cells(1)?, call.cells(2)?);
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     let (from, to) = (projection.numbers(&starts), projection.numbers(&goals));
     call.guarded(&projection, |stopped_by| {
         let limits = call.limits();
@@ -96,7 +96,7 @@ fn reached(
     let projection = call.projection(is_weighted, &[])?;
     let graph = maybe_undirected(call, &projection)?;
     let starts = call.cells(1)?;
-    let mut answer = Answer::new(4);
+    let mut answer = RuleRows::new(4);
     // A vertex without edges reaches itself.
     for &start in starts.iter().filter(|&&start| projection.number(start).is_none()) {
         answer.push([start, start, distance(0.0), Cell::NULL]);
@@ -119,7 +119,7 @@ pub(super) fn weighted(
     projection: &Projection<'_>,
     run: impl FnOnce(&mut algo::dijkstra::Output<'_>) -> std::result::Result<(), algo::Error>,
 ) -> Result<Vec<Vec<Cell>>> {
-    let mut answer = Answer::new(4);
+    let mut answer = RuleRows::new(4);
     call.guarded(projection, |stopped_by| {
         run(&mut |path: Path<'_>| {
             let (start, goal) = (projection.cell(path.start), projection.cell(path.goal));

@@ -1,6 +1,6 @@
 //! Fixed rules that combine rankings: `ReciprocalRankFusion` and `MaximalMarginalRelevance`.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::options::float;
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
@@ -56,7 +56,7 @@ pub(super) fn reciprocal_rank_fusion(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell
         }
         call.query.check(64 * sums.len() as u64)?;
     }
-    let mut answer = Answer::new(2);
+    let mut answer = RuleRows::new(2);
     for (item, sum) in sums {
         answer.push([item, call.query.interner.float(sum)]);
     }
@@ -75,7 +75,7 @@ pub(super) fn maximal_marginal_relevance(call: &Call<'_, '_>) -> Result<Vec<Vec<
     // The similarity to the nearest picked item; before the first pick there is none.
     let mut nearest = vec![f64::NEG_INFINITY; items.len()];
     let mut left: Vec<usize> = (0..items.len()).collect();
-    let mut answer = Answer::new(2);
+    let mut answer = RuleRows::new(2);
     let mut unchecked = 0;
     while answer.rows() < take && !left.is_empty() {
         let worth = |row: usize| match nearest[row] {

@@ -1,6 +1,6 @@
 //! Fixed rules for searches and random walks, whose steps depend on expressions over columns.
 
-use super::call::{Answer, Call, Row};
+use super::call::{Call, Row, RuleRows};
 use super::options::rounds;
 use super::paths::keep;
 use super::projection::Projection;
@@ -144,7 +144,7 @@ fn search(call: &Call<'_, '_>, search: Search) -> Result<Vec<Vec<Cell>>> {
     let starts = projection.numbers(&call.cells(starts)?);
     let properties = Properties::new(call, 1, &projection, condition.read.iter().copied())?;
     let computer = call.query.computer();
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     let mut row = Vec::new();
     let mut failed = None;
     let mut is_wanted = |vertex: u32| -> Result<bool> {
@@ -259,7 +259,7 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let properties = Properties::new(call, 1, &projection, of_vertex)?;
     let computer = call.query.computer();
     let starts = projection.numbers(&starts);
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     let mut row = Vec::new();
     let mut failed = None;
     let mut weight_at = |weight: &Formula, from: u32, place: usize| -> Result<f64> {

@@ -1,6 +1,6 @@
 //! Fixed rules for the similarity of vertices by their neighbors. None of them is in Cozo.
 
-use super::call::{Answer, Call};
+use super::call::{Call, RuleRows};
 use super::cohesion::simple_undirected;
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
@@ -35,7 +35,7 @@ pub(super) fn of_pairs(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let measure = measure(call)?;
     let projection = call.projection(false, &[])?;
     let both = simple_undirected(call, &projection)?;
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     let (mut cells, mut pairs) = (Vec::new(), Vec::new());
     let columns = call.columns(1)?;
     let [ones, others, ..] = &columns[..] else {
@@ -73,7 +73,7 @@ pub(super) fn most_similar(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let found =
         algo::similarity::most_similar(&both, &starts, k, measure, &OneThread, call.limits())
             .map_err(|error| call.failed(error, &projection))?;
-    let mut answer = Answer::new(3);
+    let mut answer = RuleRows::new(3);
     for (&start, similar) in starts.iter().zip(found) {
         for one in similar {
             let (start, vertex) = (projection.cell(start), projection.cell(one.vertex));

@@ -1,7 +1,7 @@
 //! Columns of exported files: their names and types.
 
 use super::{GoOn, for_each_frame, invalid};
-use crate::answer_kind::{Kind, Seen};
+use crate::column_kind::{Kind, Seen};
 use crate::relation::Relation;
 use model::Type;
 use session::{ColumnOf, Interner};

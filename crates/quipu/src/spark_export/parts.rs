@@ -1,9 +1,9 @@
 //! Files of one kind of rows, none longer than a bound.
 
 use super::STEP_ROWS;
-use crate::answer_arrow::parquet_properties;
 use crate::export::failed;
 use crate::relation_arrow::{arrow_schema, record_batch};
+use crate::result_arrow::parquet_properties;
 use crate::spark_export::statistics::{Part, PartFile, arrow_type_name};
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};

@@ -18,7 +18,7 @@ fn memory() -> Database {
     Database::in_memory(options()).unwrap()
 }
 
-fn rows_of(answer: Result<quipu::Answer, Error>) -> Result<Vec<String>, String> {
+fn rows_of(answer: Result<quipu::QueryResult, Error>) -> Result<Vec<String>, String> {
     let text = |error: Error| error.to_string().lines().next().unwrap_or_default().to_owned();
     let answer = answer.map_err(text)?;
     Ok(answer.rows().map(|row| Value::List(row).to_string()).collect())

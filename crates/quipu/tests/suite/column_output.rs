@@ -2,7 +2,7 @@
 //! the same Arrow columns.
 
 use proptest::prelude::*;
-use quipu::{Answer, Database, Options, Parameters, Value};
+use quipu::{Database, Options, Parameters, QueryResult, Value};
 
 /// Rows from which on a result keeps the columns of its scan.
 const ROWS_MIN: i64 = 1024;
@@ -53,7 +53,13 @@ fn database(rows: &[Vec<Value>], count: i64, step: i64) -> Database {
     db
 }
 
-fn answers(db: &Database, relation: &str, head: &str, body: &str, options: &str) -> [Answer; 2] {
+fn answers(
+    db: &Database,
+    relation: &str,
+    head: &str,
+    body: &str,
+    options: &str,
+) -> [QueryResult; 2] {
     let row = "k, n, i, j, f, b, s, t, a";
     let stored = format!("?[{head}] := *{relation}{{{row}}}, {body} {options}");
     // Two rules make a table, whose rows are cells.
@@ -64,7 +70,7 @@ fn answers(db: &Database, relation: &str, head: &str, body: &str, options: &str)
     [stored, cells].map(|script| db.run(&script, &Parameters::new()).unwrap())
 }
 
-fn rows_of(answer: &Answer) -> Vec<String> {
+fn rows_of(answer: &QueryResult) -> Vec<String> {
     answer.rows().map(|row| format!("{row:?}")).collect()
 }
 

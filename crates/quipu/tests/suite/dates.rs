@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, TimeUnit};
 use proptest::prelude::*;
-use quipu::{Answer, Database, Frame, Options, Parameters, Series, Value, Values};
+use quipu::{Database, Frame, Options, Parameters, QueryResult, Series, Value, Values};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn memory() -> Database {
     Database::in_memory(Options::default()).unwrap()
 }
 
-fn run(db: &Database, script: &str) -> Answer {
+fn run(db: &Database, script: &str) -> QueryResult {
     db.run(script, &Parameters::new()).unwrap()
 }
 

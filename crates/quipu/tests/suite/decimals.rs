@@ -7,7 +7,7 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, Field};
 use proptest::prelude::*;
 use quipu::{
-    Answer, Database, Decimal, Frame, Options, Parameters, RunOptions, Series, Value, Values,
+    Database, Decimal, Frame, Options, Parameters, QueryResult, RunOptions, Series, Value, Values,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn memory() -> Database {
     Database::in_memory(Options::default()).unwrap()
 }
 
-fn run(db: &Database, script: &str) -> Answer {
+fn run(db: &Database, script: &str) -> QueryResult {
     db.run(script, &Parameters::new()).unwrap()
 }
 
@@ -197,7 +197,7 @@ fn parts_of_a_stream_have_one_type() {
     // first part.
     for (script, scale) in [("?[p, n] := *r{n, p}", 18), ("?[p] := *r{p}", 3)] {
         let mut types = Vec::new();
-        db.stream(script, &Parameters::new(), &RunOptions::default(), |part: Answer| {
+        db.stream(script, &Parameters::new(), &RunOptions::default(), |part: QueryResult| {
             types.push(part.to_batch().unwrap().column(0).data_type().clone());
             Ok(true)
         })

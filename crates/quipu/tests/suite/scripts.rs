@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use quipu::{
-    AnswerValues, CounterOptions, Database, Durability, Error, ErrorKind, GraphOptions, Isolation,
+    ColumnValues, CounterOptions, Database, Durability, Error, ErrorKind, GraphOptions, Isolation,
     Options, Parameters, RunOptions, ScriptError, Value,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,27 +38,27 @@ fn vectors_of_one_length_and_lists_of_one_kind_of_items_are_columns_of_such() {
     let column = |i: usize| answer.column(i);
     let vectors = column(1);
     assert!(
-        matches!(&vectors.values, AnswerValues::Vector32(2, all) if all == &[1.0, 2.0, 3.0, 4.0, 0.0, 0.0])
+        matches!(&vectors.values, ColumnValues::Vector32(2, all) if all == &[1.0, 2.0, 3.0, 4.0, 0.0, 0.0])
     );
     assert_eq!([0, 1, 2].map(|row| vectors.valid.is_valid(row)), [true, true, false]);
-    assert!(matches!(column(2).values, AnswerValues::Literal(_)), "of two lengths");
-    let AnswerValues::List(offsets, items) = column(3).values else { panic!("no lists") };
+    assert!(matches!(column(2).values, ColumnValues::Literal(_)), "of two lengths");
+    let ColumnValues::List(offsets, items) = column(3).values else { panic!("no lists") };
     assert_eq!(offsets, [0, 2, 5, 5]);
-    assert!(matches!(&items.values, AnswerValues::Float(all) if all == &[1.0, 0.0, 0.5, 2.0, 3.0]));
+    assert!(matches!(&items.values, ColumnValues::Float(all) if all == &[1.0, 0.0, 0.5, 2.0, 3.0]));
     assert_eq!([0, 1, 2].map(|item| items.valid.is_valid(item)), [true, false, true]);
-    let AnswerValues::List(offsets, items) = column(4).values else { panic!("no lists") };
+    let ColumnValues::List(offsets, items) = column(4).values else { panic!("no lists") };
     assert_eq!(offsets, [0, 1, 1, 1]);
-    assert!(matches!(&items.values, AnswerValues::Str(texts) if texts.get(0) == b"a"));
+    assert!(matches!(&items.values, ColumnValues::Str(texts) if texts.get(0) == b"a"));
     assert!(
-        matches!(column(5).values, AnswerValues::List(_, items) if matches!(items.values, AnswerValues::Null(0)))
+        matches!(column(5).values, ColumnValues::List(_, items) if matches!(items.values, ColumnValues::Null(0)))
     );
     assert!(
-        matches!(column(6).values, AnswerValues::Literal(texts) if texts.get(0) == b"[1, \"a\"]")
+        matches!(column(6).values, ColumnValues::Literal(texts) if texts.get(0) == b"[1, \"a\"]")
     );
-    let AnswerValues::List(_, items) = column(7).values else { panic!("no lists") };
-    let AnswerValues::List(offsets, items) = items.values else { panic!("no lists of lists") };
+    let ColumnValues::List(_, items) = column(7).values else { panic!("no lists") };
+    let ColumnValues::List(offsets, items) = items.values else { panic!("no lists of lists") };
     assert_eq!(offsets, [0, 1, 2], "lists of lists");
-    assert!(matches!(items.values, AnswerValues::Int(all) if all == [1, 2]));
+    assert!(matches!(items.values, ColumnValues::Int(all) if all == [1, 2]));
     let batch = answer.to_batch().unwrap();
     let types: Vec<String> =
         batch.schema().fields().iter().map(|field| field.data_type().to_string()).collect();
@@ -78,16 +78,16 @@ fn a_column_has_the_one_type_that_holds_all_its_values() {
     let big = Parameters::from([("big".to_owned(), Value::Id(1 << 63))]);
     let answer = db.run(script, &big).unwrap();
     let column = |i: usize| answer.column(i);
-    assert!(matches!(column(0).values, AnswerValues::Int(ints) if ints == [1, 2]));
-    assert!(matches!(column(1).values, AnswerValues::Float(floats) if floats == [1.0, 0.5]));
-    assert!(matches!(column(2).values, AnswerValues::Bool(bools) if bools == [true, false]));
+    assert!(matches!(column(0).values, ColumnValues::Int(ints) if ints == [1, 2]));
+    assert!(matches!(column(1).values, ColumnValues::Float(floats) if floats == [1.0, 0.5]));
+    assert!(matches!(column(2).values, ColumnValues::Bool(bools) if bools == [true, false]));
     let texts = column(3);
-    assert!(matches!(&texts.values, AnswerValues::Str(texts) if texts.get(0) == b"x"));
+    assert!(matches!(&texts.values, ColumnValues::Str(texts) if texts.get(0) == b"x"));
     assert_eq!([0, 1].map(|row| texts.valid.is_valid(row)), [true, false]);
-    assert!(matches!(column(4).values, AnswerValues::Null(2)));
-    assert!(matches!(column(5).values, AnswerValues::Literal(texts) if texts.get(1) == b"\"a\""));
-    assert!(matches!(column(6).values, AnswerValues::Id(ids) if ids == [1 << 63, 7]));
-    assert!(matches!(column(7).values, AnswerValues::Literal(texts) if texts.get(0) == b"-1"));
+    assert!(matches!(column(4).values, ColumnValues::Null(2)));
+    assert!(matches!(column(5).values, ColumnValues::Literal(texts) if texts.get(1) == b"\"a\""));
+    assert!(matches!(column(6).values, ColumnValues::Id(ids) if ids == [1 << 63, 7]));
+    assert!(matches!(column(7).values, ColumnValues::Literal(texts) if texts.get(0) == b"-1"));
 }
 
 #[test]

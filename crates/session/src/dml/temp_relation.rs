@@ -14,7 +14,7 @@ use base::STEPS;
 use exec::error::{Error, Result};
 use exec::expr::Computer;
 use exec::limits::Check;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::table::Table;
 use exec::table::owned::OwnedTable;
 use exec::value::cell::{Cell, Interner};
@@ -39,7 +39,7 @@ impl Session<'_> {
         mutation: &Mutation,
         given: &InputRows<'_>,
         returning: bool,
-    ) -> Result<Output> {
+    ) -> Result<QueryResult> {
         let name = &mutation.relation.text;
         let span = mutation.relation.span;
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
@@ -61,7 +61,7 @@ impl Session<'_> {
                 return Err(Error::value(format!("relation `{name}` already exists"), span));
             }
             (MutationOp::Create | MutationOp::Replace, _) => {
-                let Some(schema) = schema else { return Ok(Output::status("OK")) };
+                let Some(schema) = schema else { return Ok(QueryResult::status("OK")) };
                 let columns = crate::catalog_view::columns_of(&schema);
                 let keys = schema.keys.len();
                 let table = OwnedTable::new(Table::new(columns.len(), keys), interner);
@@ -82,7 +82,7 @@ impl Session<'_> {
                 let returned = changed.into_returned(interner);
                 Ok(crate::dml::writer::returned_output(&kept.columns, returned))
             }
-            _ => Ok(Output::status("OK")),
+            _ => Ok(QueryResult::status("OK")),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::dml::unique_check::UniqueCheck;
 use base::{Batch, Kind, STEPS};
 use exec::error::{Error, Result};
 use exec::expr::Computer;
-use exec::output::Output;
+use exec::query_result::QueryResult;
 use exec::storage::access_path::StoredPath;
 use exec::value::cell::{Cell, Interner};
 use hashbrown::HashMap;
@@ -40,13 +40,13 @@ fn bytes_of_returned((_, row): &(&'static str, Vec<Value>)) -> u64 {
 }
 
 /// The result of `:returning`.
-pub(crate) fn returned_output(columns: &[ColumnInfo], returned: ReturnedRows) -> Output {
+pub(crate) fn returned_output(columns: &[ColumnInfo], returned: ReturnedRows) -> QueryResult {
     let names: Vec<&str> =
         std::iter::once("_kind").chain(columns.iter().map(|column| column.name.as_str())).collect();
     let rows = returned
         .into_iter()
         .map(|(kind, row)| std::iter::once(Value::Str(kind.to_owned())).chain(row).collect());
-    Output::of_values(&names, rows.collect())
+    QueryResult::of_values(&names, rows.collect())
 }
 
 /// The change of a key.

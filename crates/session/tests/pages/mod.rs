@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "the pages are the test's own files")]
 
 use env::{Env, MemoryEnv};
-use quipu_session::{Engine, Output, Parameters};
+use quipu_session::{Engine, Parameters, QueryResult};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
     found
 }
 
-fn shown(output: &Output) -> String {
+fn shown(output: &QueryResult) -> String {
     let mut text = output.headers.join(" | ");
     for row in 0..output.rows {
         let values: Vec<String> = output.row(row).iter().map(ToString::to_string).collect();

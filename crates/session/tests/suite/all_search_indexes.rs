@@ -53,7 +53,7 @@ fn rows_of(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
     values(output.unwrap_or_else(|error| panic!("{}", error.render(script))))
 }
 
-fn values(output: exec::output::Output) -> Vec<Vec<Value>> {
+fn values(output: exec::query_result::QueryResult) -> Vec<Vec<Value>> {
     (0..output.rows).map(|row| output.row(row)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common::engine_of;
 use model::Value;
-use quipu_session::{Engine, Output, Parameters, Run};
+use quipu_session::{Engine, Parameters, QueryResult, Run};
 
 const CHAIN: &str = "?[a, b] := a in int_range(10), b = a + 1 :create way {a: Int, b: Int}";
 
@@ -14,7 +14,7 @@ fn engine(scripts: &[&str]) -> Engine {
     engine
 }
 
-fn analyzed(engine: &Engine, script: &str) -> Output {
+fn analyzed(engine: &Engine, script: &str) -> QueryResult {
     engine
         .run(script, &Parameters::new())
         .unwrap_or_else(|error| panic!("{}", error.render(script)))
@@ -150,7 +150,7 @@ fn a_query_on_a_fast_path_is_analysed_on_it() {
 }
 
 /// The shown values of a column, line by line; empty where it is null.
-fn column(output: &Output, name: &str) -> Vec<String> {
+fn column(output: &QueryResult, name: &str) -> Vec<String> {
     let place = output.headers.iter().position(|header| header == name).unwrap();
     let text = |row| match output.value(row, place) {
         Value::Null => String::new(),
@@ -186,7 +186,7 @@ fn the_work_of_all_threads_is_counted() {
 }
 
 /// The output of `::explain analyze` for a query whose rows would be streamed.
-fn analyzed_stream(engine: &Engine, query: &str) -> Output {
+fn analyzed_stream(engine: &Engine, query: &str) -> QueryResult {
     let parameters = Parameters::new();
     let parts = env::sync::Mutex::new(Vec::new());
     let take = |part: quipu_session::Part<'_>| {
@@ -201,7 +201,7 @@ fn analyzed_stream(engine: &Engine, query: &str) -> Output {
 }
 
 /// Rows of the whole query.
-fn rows_of_query(output: &Output) -> String {
+fn rows_of_query(output: &QueryResult) -> String {
     let (ops, rows) = (column(output, "op"), column(output, "rows"));
     rows[ops.iter().position(|op| op == "query").unwrap()].clone()
 }

@@ -3,9 +3,9 @@
 
 use crate::common::engine_of;
 use model::Value;
-use quipu_session::{Engine, Output, Parameters};
+use quipu_session::{Engine, Parameters, QueryResult};
 
-fn run(engine: &Engine, script: &str) -> Output {
+fn run(engine: &Engine, script: &str) -> QueryResult {
     engine
         .run(script, &Parameters::new())
         .unwrap_or_else(|error| panic!("{}", error.render(script)))

@@ -2,7 +2,7 @@
 
 use crate::common::engine_of;
 use model::Value;
-use quipu_session::{Engine, Output, Parameters};
+use quipu_session::{Engine, Parameters, QueryResult};
 
 /// Estimated and actual rows of the last join of a query.
 fn thought_and_found(engine: &Engine, query: &str) -> (f64, f64) {
@@ -10,16 +10,17 @@ fn thought_and_found(engine: &Engine, query: &str) -> (f64, f64) {
         let output = engine.run(script, &Parameters::new());
         output.unwrap_or_else(|error| panic!("{}", error.render(script)))
     };
-    let column = |output: &Output, name: &str| {
+    let column = |output: &QueryResult, name: &str| {
         output.headers.iter().position(|header| header == name).unwrap()
     };
-    let number =
-        |output: &Output, row: usize, name: &str| match output.value(row, column(output, name)) {
-            Value::Int(int) => int as f64,
-            Value::Float(float) => float,
-            other => panic!("{other} is not a number"),
-        };
-    let last_join = |output: &Output| {
+    let number = |output: &QueryResult, row: usize, name: &str| match output
+        .value(row, column(output, name))
+    {
+        Value::Int(int) => int as f64,
+        Value::Float(float) => float,
+        other => panic!("{other} is not a number"),
+    };
+    let last_join = |output: &QueryResult| {
         let is_join = |row: &usize| matches!(output.value(*row, column(output, "ref")), Value::Str(relation) if relation.starts_with('*'));
         (0..output.rows).rfind(is_join)
     };

@@ -2,7 +2,7 @@
 
 use crate::common::engine_of;
 use model::Value;
-use quipu_session::{Engine, Output, Parameters};
+use quipu_session::{Engine, Parameters, QueryResult};
 
 const RELATIONS: &[&str] = &[
     "?[k, a, b] := k in int_range(20), a = if(k % 3 == 0, null, k * 2), b = concat('t', to_string(k % 4)) :create one {k: Int => a: Int?, b: String}",
@@ -84,12 +84,12 @@ fn engine() -> Engine {
     engine
 }
 
-fn ask(engine: &Engine, script: &str, id: &Value) -> Output {
+fn ask(engine: &Engine, script: &str, id: &Value) -> QueryResult {
     let parameters = [("id".to_owned(), id.clone())].into();
     engine.run(script, &parameters).unwrap_or_else(|error| panic!("{}", error.render(script)))
 }
 
-fn rows(output: &Output) -> Vec<Vec<Value>> {
+fn rows(output: &QueryResult) -> Vec<Vec<Value>> {
     (0..output.rows).map(|row| output.row(row)).collect()
 }
 

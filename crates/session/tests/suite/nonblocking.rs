@@ -2,7 +2,7 @@
 
 use crate::common::engine_of;
 use model::Value;
-use quipu_session::{Engine, NonBlocking, Output, Parameters, Run};
+use quipu_session::{Engine, NonBlocking, Parameters, QueryResult, Run};
 use std::sync::Arc;
 
 const RELATIONS: &[&str] = &[
@@ -69,7 +69,7 @@ fn parameters(id: i64) -> Parameters {
     [("id".to_owned(), Value::Int(id)), ("rows".to_owned(), rows)].into()
 }
 
-fn try_run(engine: &Engine, script: &str, id: i64) -> Result<Option<Output>, String> {
+fn try_run(engine: &Engine, script: &str, id: i64) -> Result<Option<QueryResult>, String> {
     let mut parameters = parameters(id);
     if !script.contains("$rows") {
         parameters.remove("rows");
@@ -78,7 +78,7 @@ fn try_run(engine: &Engine, script: &str, id: i64) -> Result<Option<Output>, Str
     found.map_err(|error| error.to_string())
 }
 
-fn rows(output: &Output) -> Vec<Vec<Value>> {
+fn rows(output: &QueryResult) -> Vec<Vec<Value>> {
     (0..output.rows).map(|row| output.row(row)).collect()
 }
 

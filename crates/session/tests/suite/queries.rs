@@ -224,7 +224,7 @@ fn of_what_is_returned_the_first_is_the_result_and_all_is_computed() {
 fn what_debug_names_is_handed_to_the_host() {
     let engine = crate::common::engine_of(2, 1 << 30);
     let told = env::sync::Mutex::new(Vec::new());
-    let debug = |name: &str, rows: &quipu_session::Output| {
+    let debug = |name: &str, rows: &quipu_session::QueryResult| {
         told.lock().push((name.to_owned(), rows.row(0)));
     };
     let parameters = Parameters::new();

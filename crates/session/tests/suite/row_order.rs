@@ -2,15 +2,15 @@
 
 use crate::common::engine_of;
 use proptest::prelude::*;
-use quipu_session::{Engine, Output, Parameters};
+use quipu_session::{Engine, Parameters, QueryResult};
 
-fn run(engine: &Engine, script: &str) -> Output {
+fn run(engine: &Engine, script: &str) -> QueryResult {
     engine
         .run(script, &Parameters::new())
         .unwrap_or_else(|error| panic!("{script}: {}", error.render(script)))
 }
 
-fn shown(output: &Output, rows: std::ops::Range<usize>) -> Vec<String> {
+fn shown(output: &QueryResult, rows: std::ops::Range<usize>) -> Vec<String> {
     let row = |row| output.row(row).iter().map(|value| format!("{value}|")).collect();
     rows.map(row).collect()
 }

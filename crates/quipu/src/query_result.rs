@@ -1,9 +1,9 @@
 //! The result of a script: rows of values, and the same as typed columns.
 
-use crate::answer_kind::{Digits, Item, Kind, Seen};
+use crate::column_kind::{Digits, Item, Kind, Seen};
 use base::{BytesColumn, Validity as ValidRows};
 use model::{Decimal, Series, Type, Value, Values, Vector, VectorKind};
-use session::{Cell, Interner, Output, ShortText};
+use session::{Cell, Interner, ShortText};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ const CELL_CHARACTERS_MAX: usize = 60;
 
 /// The rows that a script returned, at the snapshot it read.
 #[derive(Clone)]
-pub struct Answer {
-    output: Output,
+pub struct QueryResult {
+    rows: session::QueryResult,
     /// The kind of each column over all parts of one result; `None` if this is the whole result.
     kinds: Option<Arc<[Kind]>>,
 }
@@ -27,16 +27,16 @@ pub struct Answer {
 /// if none is negative. Vectors of equal length stay vectors, and lists whose items have one type
 /// (by the same rules) stay lists; UUIDs in lists become strings.
 #[derive(Clone, Debug)]
-pub struct AnswerColumn {
+pub struct TypedColumn {
     /// The values, with fillers for nulls.
-    pub values: AnswerValues,
+    pub values: ColumnValues,
     /// Which rows are not null.
     pub valid: ValidRows,
 }
 
 /// Values of one type.
 #[derive(Clone, Debug)]
-pub enum AnswerValues {
+pub enum ColumnValues {
     /// Only nulls: their number.
     Null(usize),
     /// Booleans.
@@ -56,7 +56,7 @@ pub enum AnswerValues {
     /// Vectors of 64-bit floats: their length, and all floats in order.
     Vector64(usize, Vec<f64>),
     /// Lists: the offset of each list in the items plus the end of the last, and the items.
-    List(Vec<u64>, Box<AnswerColumn>),
+    List(Vec<u64>, Box<TypedColumn>),
     /// JSON text.
     Json(BytesColumn),
     /// Validities: times in microseconds since 1970-01-01 UTC, and whether the row holds from then
@@ -76,9 +76,9 @@ pub enum AnswerValues {
     Literal(BytesColumn),
 }
 
-impl Answer {
-    pub(crate) fn new(output: Output) -> Self {
-        Self { output, kinds: None }
+impl QueryResult {
+    pub(crate) fn new(rows: session::QueryResult) -> Self {
+        Self { rows, kinds: None }
     }
 
     /// One part of a result, with columns of these kinds, which are those of all parts.
@@ -102,7 +102,7 @@ impl Answer {
 
     /// Some of its rows, with columns of these kinds, which are those of all rows.
     pub(crate) fn slice(&self, rows: Range<usize>, kinds: &Arc<[Kind]>) -> Self {
-        Self { output: self.output.slice(rows), kinds: Some(Arc::clone(kinds)) }
+        Self { rows: self.rows.slice(rows), kinds: Some(Arc::clone(kinds)) }
     }
 
     /// The kind of each column.
@@ -112,7 +112,7 @@ impl Answer {
 
     /// The kind of a column with these values; without rows, the kind of its known type.
     fn kind(&self, column: usize, seen: &Seen) -> Kind {
-        match self.output.types.get(column) {
+        match self.rows.types.get(column) {
             Some(Some(of)) if self.is_empty() => Kind::of(of),
             _ => seen.kind(),
         }
@@ -120,13 +120,13 @@ impl Answer {
 
     fn seen(&self, column: usize) -> Seen {
         let mut seen = Seen::default();
-        if let Some(list) = self.output.list() {
+        if let Some(list) = self.rows.list() {
             let interner = Interner::default();
             let examples = list.examples(column);
             examples.iter().for_each(|value| seen.look(interner.cell(value), &interner));
             return seen;
         }
-        let (cells, interner) = (self.output.column(column), self.output.interner());
+        let (cells, interner) = (self.rows.column(column), self.rows.interner());
         cells.iter().for_each(|&cell| seen.look(cell, interner));
         seen
     }
@@ -134,13 +134,13 @@ impl Answer {
     /// Names of the columns, in order.
     #[must_use]
     pub fn columns(&self) -> &[String] {
-        &self.output.headers
+        &self.rows.headers
     }
 
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.output.rows
+        self.rows.rows
     }
 
     /// Whether there are no rows.
@@ -155,7 +155,7 @@ impl Answer {
     /// If the row or the column is out of bounds.
     #[must_use]
     pub fn value(&self, row: usize, column: usize) -> Value {
-        self.output.value(row, column)
+        self.rows.value(row, column)
     }
 
     /// The integer in a row and a column, if it is stored inline; `None` for other values. Fast,
@@ -166,9 +166,9 @@ impl Answer {
     #[must_use]
     #[inline]
     pub fn small_int(&self, row: usize, column: usize) -> Option<i64> {
-        match self.output.list() {
+        match self.rows.list() {
             Some(list) => list.int(row, column),
-            None => self.output.column(column)[row].as_small_int(),
+            None => self.rows.column(column)[row].as_small_int(),
         }
     }
 
@@ -180,7 +180,7 @@ impl Answer {
     #[must_use]
     #[inline]
     pub fn short_text(&self, row: usize, column: usize) -> Option<ShortText> {
-        self.output.column(column)[row].as_short_text()
+        self.rows.column(column)[row].as_short_text()
     }
 
     /// A word that identifies the value in a row and a column: equal words in one answer mean equal
@@ -191,7 +191,7 @@ impl Answer {
     #[must_use]
     #[inline]
     pub fn word(&self, row: usize, column: usize) -> u64 {
-        self.output.column(column)[row].word()
+        self.rows.column(column)[row].word()
     }
 
     /// Calls `with` with the value in a row and a column, without copying it.
@@ -199,9 +199,9 @@ impl Answer {
     /// # Panics
     /// If the row or the column is out of bounds.
     pub fn with_value<T>(&self, row: usize, column: usize, with: impl FnOnce(&Value) -> T) -> T {
-        match self.output.list() {
+        match self.rows.list() {
             Some(list) => with(&list.value(row, column)),
-            None => self.output.interner().with(self.output.column(column)[row], with),
+            None => self.rows.interner().with(self.rows.column(column)[row], with),
         }
     }
 
@@ -211,24 +211,24 @@ impl Answer {
     /// If the row is out of bounds.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<Value> {
-        self.output.row(row)
+        self.rows.row(row)
     }
 
-    /// Iterates over all rows, as [`Answer::row`].
+    /// Iterates over all rows, as [`QueryResult::row`].
     pub fn rows(&self) -> impl Iterator<Item = Vec<Value>> {
         (0..self.len()).map(|row| self.row(row))
     }
 
-    /// A column as the one type that fits all its values, see [`AnswerColumn`].
+    /// A column as the one type that fits all its values, see [`TypedColumn`].
     ///
     /// # Panics
     /// If the column is out of bounds.
     #[must_use]
-    pub fn column(&self, column: usize) -> AnswerColumn {
+    pub fn column(&self, column: usize) -> TypedColumn {
         if let Some(typed) = self.typed_column(column) {
             return typed;
         }
-        let (cells, interner) = (self.output.column(column), self.output.interner());
+        let (cells, interner) = (self.rows.column(column), self.rows.interner());
         match &self.kinds {
             Some(kinds) => column_of(cells, interner, kinds[column], cells.contains(&Cell::NULL)),
             None => {
@@ -239,28 +239,28 @@ impl Answer {
     }
 }
 
-impl Answer {
+impl QueryResult {
     /// A column whose rows are typed, if they have the kind that it is to have.
-    fn typed_column(&self, column: usize) -> Option<AnswerColumn> {
+    fn typed_column(&self, column: usize) -> Option<TypedColumn> {
         // First, because a result in cells has no series, and looking at all of them takes long.
-        let Series { values, valid } = self.output.series(column)?;
+        let Series { values, valid } = self.rows.series(column)?;
         let kind = match &self.kinds {
             Some(kinds) => kinds[column],
             None => self.kind(column, &self.seen(column)),
         };
         let values = match (values, kind) {
-            (Values::Bool(values), Kind::Bool) => AnswerValues::Bool(values),
-            (Values::Int(values), Kind::Int) => AnswerValues::Int(values),
-            (Values::Float(values), Kind::Float) => AnswerValues::Float(values),
-            (Values::Str(values), Kind::Str) => AnswerValues::Str(values),
+            (Values::Bool(values), Kind::Bool) => ColumnValues::Bool(values),
+            (Values::Int(values), Kind::Int) => ColumnValues::Int(values),
+            (Values::Float(values), Kind::Float) => ColumnValues::Float(values),
+            (Values::Str(values), Kind::Str) => ColumnValues::Str(values),
             _ => return None,
         };
-        Some(AnswerColumn { values, valid })
+        Some(TypedColumn { values, valid })
     }
 }
 
 /// Output for humans.
-impl Answer {
+impl QueryResult {
     /// A value as a table shows it: strings without quotes on one line, other values as literals.
     ///
     /// # Panics
@@ -342,27 +342,27 @@ fn cut(text: String) -> String {
     }
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for QueryResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (columns, rows) = (self.columns(), self.len());
-        f.debug_struct("Answer").field("columns", &columns).field("rows", &rows).finish()
+        f.debug_struct("QueryResult").field("columns", &columns).field("rows", &rows).finish()
     }
 }
 
-impl AnswerColumn {
+impl TypedColumn {
     /// Converts a column of a relation with the type `of`. Values of types without a variant in
-    /// [`AnswerValues`] become literals. A column of type `Any` is converted as a column of an
+    /// [`ColumnValues`] become literals. A column of type `Any` is converted as a column of an
     /// answer is.
     #[must_use]
     pub fn of(series: Series, of: &Type) -> Self {
         let values = match series.values {
-            Values::Null(rows) => AnswerValues::Null(rows),
-            Values::Bool(values) => AnswerValues::Bool(values),
-            Values::Int(values) => AnswerValues::Int(values),
-            Values::Id(values) => AnswerValues::Id(values),
-            Values::Float(values) => AnswerValues::Float(values),
-            Values::Str(values) => AnswerValues::Str(values),
-            Values::Bytes(values) => AnswerValues::Bytes(values),
+            Values::Null(rows) => ColumnValues::Null(rows),
+            Values::Bool(values) => ColumnValues::Bool(values),
+            Values::Int(values) => ColumnValues::Int(values),
+            Values::Id(values) => ColumnValues::Id(values),
+            Values::Float(values) => ColumnValues::Float(values),
+            Values::Str(values) => ColumnValues::Str(values),
+            Values::Bytes(values) => ColumnValues::Bytes(values),
             Values::Any(values) => {
                 let interner = Interner::default();
                 let cells: Vec<Cell> = values.iter().map(|value| interner.cell(value)).collect();
@@ -391,33 +391,33 @@ impl AnswerColumn {
 }
 
 /// A column whose values are all of this kind, or null if `has_null`.
-fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) -> AnswerColumn {
+fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) -> TypedColumn {
     let mut valid = ValidRows::default();
     if has_null {
         cells.iter().enumerate().for_each(|(i, &cell)| valid.push(i, cell != Cell::NULL));
     }
     let values = match kind {
-        Kind::Null => AnswerValues::Null(cells.len()),
-        Kind::Bool => AnswerValues::Bool(cells.iter().map(|cell| *cell == Cell::TRUE).collect()),
-        Kind::Int => AnswerValues::Int(words(cells, |cell| int(cell, interner))),
-        Kind::Id => AnswerValues::Id(words(cells, |cell| id(cell, interner))),
-        Kind::Float => AnswerValues::Float(words(cells, |cell| float(cell, interner))),
-        Kind::Str => AnswerValues::Str(texts(cells, interner, true, |value| match value {
+        Kind::Null => ColumnValues::Null(cells.len()),
+        Kind::Bool => ColumnValues::Bool(cells.iter().map(|cell| *cell == Cell::TRUE).collect()),
+        Kind::Int => ColumnValues::Int(words(cells, |cell| int(cell, interner))),
+        Kind::Id => ColumnValues::Id(words(cells, |cell| id(cell, interner))),
+        Kind::Float => ColumnValues::Float(words(cells, |cell| float(cell, interner))),
+        Kind::Str => ColumnValues::Str(texts(cells, interner, true, |value| match value {
             Value::Str(text) => Some(text.as_bytes().into()),
             _ => None,
         })),
-        Kind::Bytes => AnswerValues::Bytes(texts(cells, interner, false, |value| match value {
+        Kind::Bytes => ColumnValues::Bytes(texts(cells, interner, false, |value| match value {
             Value::Bytes(bytes) => Some(bytes.as_slice().into()),
             _ => None,
         })),
-        Kind::Vector(VectorKind::F32, len) => AnswerValues::Vector32(
+        Kind::Vector(VectorKind::F32, len) => ColumnValues::Vector32(
             len,
             floats(cells, interner, len, |vector| match vector {
                 Vector::F32(floats) => Some(floats),
                 Vector::F64(_) => None,
             }),
         ),
-        Kind::Vector(VectorKind::F64, len) => AnswerValues::Vector64(
+        Kind::Vector(VectorKind::F64, len) => ColumnValues::Vector64(
             len,
             floats(cells, interner, len, |vector| match vector {
                 Vector::F64(floats) => Some(floats),
@@ -425,7 +425,7 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
             }),
         ),
         Kind::List(item) => lists(cells, interner, item),
-        Kind::Json => AnswerValues::Json(texts(cells, interner, false, |value| match value {
+        Kind::Json => ColumnValues::Json(texts(cells, interner, false, |value| match value {
             Value::Json(json) => Some(json.as_str().as_bytes().into()),
             _ => None,
         })),
@@ -437,14 +437,14 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
                 })
             };
             let (times, asserted) = cells.iter().map(at).unzip();
-            AnswerValues::Validity(times, asserted)
+            ColumnValues::Validity(times, asserted)
         }
-        Kind::Date => AnswerValues::Date(words(cells, |cell| {
+        Kind::Date => ColumnValues::Date(words(cells, |cell| {
             interner.with(cell, |value| if let Value::Date(days) = value { *days } else { 0 })
         })),
-        Kind::Timestamp => AnswerValues::Timestamp(words(cells, |cell| us(cell, interner))),
-        Kind::Duration => AnswerValues::Duration(words(cells, |cell| us(cell, interner))),
-        Kind::Uuid => AnswerValues::Uuid(words(cells, |cell| {
+        Kind::Timestamp => ColumnValues::Timestamp(words(cells, |cell| us(cell, interner))),
+        Kind::Duration => ColumnValues::Duration(words(cells, |cell| us(cell, interner))),
+        Kind::Uuid => ColumnValues::Uuid(words(cells, |cell| {
             interner.with(cell, |value| if let Value::Uuid(uuid) = value { *uuid } else { [0; 16] })
         })),
         Kind::Decimal(digits) => {
@@ -452,13 +452,13 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
                 Value::Decimal(decimal) => *decimal,
                 _ => Decimal::ZERO,
             };
-            AnswerValues::Decimal(words(cells, |cell| interner.with(cell, decimal)), digits)
+            ColumnValues::Decimal(words(cells, |cell| interner.with(cell, decimal)), digits)
         }
-        Kind::Literal => AnswerValues::Literal(texts(cells, interner, false, |value| {
+        Kind::Literal => ColumnValues::Literal(texts(cells, interner, false, |value| {
             Some(value.to_string().into_bytes().into())
         })),
     };
-    AnswerColumn { values, valid }
+    TypedColumn { values, valid }
 }
 
 fn words<T>(cells: &[Cell], word: impl Fn(Cell) -> T) -> Vec<T> {
@@ -521,7 +521,7 @@ fn floats<T: Copy + Default>(
 }
 
 /// Lists with items of one kind; rows without a list become empty.
-fn lists(cells: &[Cell], interner: &Interner, item: Item) -> AnswerValues {
+fn lists(cells: &[Cell], interner: &Interner, item: Item) -> ColumnValues {
     let mut offsets = vec![0];
     let mut items = item.column();
     let mut count = 0;
@@ -534,33 +534,33 @@ fn lists(cells: &[Cell], interner: &Interner, item: Item) -> AnswerValues {
         });
         offsets.push(count as u64);
     }
-    AnswerValues::List(offsets, Box::new(items))
+    ColumnValues::List(offsets, Box::new(items))
 }
 
-impl AnswerColumn {
+impl TypedColumn {
     /// Appends item `i` of the lists. It must be of the column's kind or null.
     fn push(&mut self, i: usize, item: &Value) {
         match (&mut self.values, item) {
-            (AnswerValues::Null(rows), _) => *rows += 1,
-            (AnswerValues::Bool(values), item) => values.push(*item == Value::Bool(true)),
-            (AnswerValues::Int(values), Value::Int(int)) => values.push(*int),
-            (AnswerValues::Int(values), _) => values.push(0),
-            (AnswerValues::Float(values), Value::Float(float)) => values.push(*float),
-            (AnswerValues::Float(values), Value::Int(int)) => values.push(*int as f64),
-            (AnswerValues::Float(values), _) => values.push(0.0),
-            (AnswerValues::Str(values), Value::Str(text)) => values.push(Some(text.as_bytes())),
-            (AnswerValues::Str(values), other @ (Value::Uuid(_) | Value::Decimal(_))) => {
+            (ColumnValues::Null(rows), _) => *rows += 1,
+            (ColumnValues::Bool(values), item) => values.push(*item == Value::Bool(true)),
+            (ColumnValues::Int(values), Value::Int(int)) => values.push(*int),
+            (ColumnValues::Int(values), _) => values.push(0),
+            (ColumnValues::Float(values), Value::Float(float)) => values.push(*float),
+            (ColumnValues::Float(values), Value::Int(int)) => values.push(*int as f64),
+            (ColumnValues::Float(values), _) => values.push(0.0),
+            (ColumnValues::Str(values), Value::Str(text)) => values.push(Some(text.as_bytes())),
+            (ColumnValues::Str(values), other @ (Value::Uuid(_) | Value::Decimal(_))) => {
                 values.push(Some(other.to_string().as_bytes()));
             }
-            (AnswerValues::Str(values), _) => values.push(None),
-            (AnswerValues::Bytes(values), Value::Bytes(bytes)) => values.push(Some(bytes)),
-            (AnswerValues::Bytes(values), _) => values.push(None),
-            (AnswerValues::Date(values), Value::Date(days)) => values.push(*days),
-            (AnswerValues::Date(values), _) => values.push(0),
-            (AnswerValues::Timestamp(values), Value::Timestamp(us))
-            | (AnswerValues::Duration(values), Value::Duration(us)) => values.push(*us),
-            (AnswerValues::Timestamp(values) | AnswerValues::Duration(values), _) => values.push(0),
-            (AnswerValues::List(offsets, items), item) => {
+            (ColumnValues::Str(values), _) => values.push(None),
+            (ColumnValues::Bytes(values), Value::Bytes(bytes)) => values.push(Some(bytes)),
+            (ColumnValues::Bytes(values), _) => values.push(None),
+            (ColumnValues::Date(values), Value::Date(days)) => values.push(*days),
+            (ColumnValues::Date(values), _) => values.push(0),
+            (ColumnValues::Timestamp(values), Value::Timestamp(us))
+            | (ColumnValues::Duration(values), Value::Duration(us)) => values.push(*us),
+            (ColumnValues::Timestamp(values) | ColumnValues::Duration(values), _) => values.push(0),
+            (ColumnValues::List(offsets, items), item) => {
                 let list = if let Value::List(list) = item { list.as_slice() } else { &[] };
                 let from = offsets.last().map_or(0, |&end| end as usize);
                 list.iter().enumerate().for_each(|(i, item)| items.push(from + i, item));

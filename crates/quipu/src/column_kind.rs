@@ -1,6 +1,6 @@
 //! Kinds of columns: the narrowest type that fits all values of a column.
 
-use crate::answer::{AnswerColumn, AnswerValues};
+use crate::query_result::{ColumnValues, TypedColumn};
 use base::{BytesColumn, Validity as ValidRows};
 use model::{Decimal, Type, Value, Vector, VectorKind};
 use session::{Cell, Interner};
@@ -253,27 +253,27 @@ impl Item {
     }
 
     /// An empty column for items of this kind.
-    pub(crate) fn column(self) -> AnswerColumn {
+    pub(crate) fn column(self) -> TypedColumn {
         let values = match (self.lists, self.leaf) {
             (1.., leaf) => {
                 let within = Self { lists: self.lists - 1, leaf };
-                AnswerValues::List(vec![0], Box::new(within.column()))
+                ColumnValues::List(vec![0], Box::new(within.column()))
             }
-            (0, Leaf::Null) => AnswerValues::Null(0),
-            (0, Leaf::Bool) => AnswerValues::Bool(Vec::new()),
-            (0, Leaf::Int) => AnswerValues::Int(Vec::new()),
-            (0, Leaf::Float) => AnswerValues::Float(Vec::new()),
+            (0, Leaf::Null) => ColumnValues::Null(0),
+            (0, Leaf::Bool) => ColumnValues::Bool(Vec::new()),
+            (0, Leaf::Int) => ColumnValues::Int(Vec::new()),
+            (0, Leaf::Float) => ColumnValues::Float(Vec::new()),
             // As text: pandas cannot read lists of an extension type, and decimals of a list have
             // no common number of digits.
             (0, Leaf::Str | Leaf::Uuid | Leaf::Decimal) => {
-                AnswerValues::Str(BytesColumn::default())
+                ColumnValues::Str(BytesColumn::default())
             }
-            (0, Leaf::Bytes) => AnswerValues::Bytes(BytesColumn::default()),
-            (0, Leaf::Date) => AnswerValues::Date(Vec::new()),
-            (0, Leaf::Timestamp) => AnswerValues::Timestamp(Vec::new()),
-            (0, Leaf::Duration) => AnswerValues::Duration(Vec::new()),
+            (0, Leaf::Bytes) => ColumnValues::Bytes(BytesColumn::default()),
+            (0, Leaf::Date) => ColumnValues::Date(Vec::new()),
+            (0, Leaf::Timestamp) => ColumnValues::Timestamp(Vec::new()),
+            (0, Leaf::Duration) => ColumnValues::Duration(Vec::new()),
         };
-        AnswerColumn { values, valid: ValidRows::default() }
+        TypedColumn { values, valid: ValidRows::default() }
     }
 }
 

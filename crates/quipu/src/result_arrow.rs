@@ -1,7 +1,7 @@
 //! Converts the result of a script to Arrow, and writes it as Parquet or Arrow files.
 
-use crate::answer::{Answer, AnswerColumn, AnswerValues};
-use crate::answer_kind::Digits;
+use crate::column_kind::Digits;
+use crate::query_result::{ColumnValues, QueryResult, TypedColumn};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Decimal256Array,
     DurationMicrosecondArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array,
@@ -78,8 +78,8 @@ pub(crate) fn parquet_properties() -> WriterProperties {
         .build()
 }
 
-impl Answer {
-    /// Converts all rows to one batch. Columns have the types of [`Answer::column`].
+impl QueryResult {
+    /// Converts all rows to one batch. Columns have the types of [`QueryResult::column`].
     ///
     /// # Errors
     /// A column larger than Arrow's offsets allow.
@@ -179,7 +179,7 @@ impl<W: Write + Send> ParquetParts<W> {
     ///
     /// # Errors
     /// A failed write, or columns that Parquet does not support. Nothing more can be written then.
-    pub fn write(&mut self, part: &Answer) -> Result<()> {
+    pub fn write(&mut self, part: &QueryResult) -> Result<()> {
         let batch = part.to_batch().map_err(failed)?;
         let begin = |out| Ok(parquet_writer(out, batch.schema())?);
         self.0.write(begin, |file| Ok(file.write(&batch)?))
@@ -213,7 +213,7 @@ impl<W: Write> ArrowParts<W> {
     ///
     /// # Errors
     /// A failed write. Nothing more can be written then.
-    pub fn write(&mut self, part: &Answer) -> Result<()> {
+    pub fn write(&mut self, part: &QueryResult) -> Result<()> {
         let batch = part.to_batch().map_err(failed)?;
         let begin = |out| FileWriter::try_new(out, &batch.schema());
         self.0.write(begin, |file| {
@@ -242,7 +242,7 @@ fn failed(error: impl fmt::Display) -> Error {
     Error::new(ErrorKind::Io, format!("cannot write the rows: {error}"))
 }
 
-impl AnswerColumn {
+impl TypedColumn {
     /// Converts the column to an array of `rows` rows, which must be its number of rows.
     ///
     /// # Errors
@@ -250,34 +250,34 @@ impl AnswerColumn {
     pub fn into_arrow(self, rows: usize) -> std::result::Result<ArrayRef, ArrowError> {
         let valid = nulls(self.valid, rows);
         Ok(match self.values {
-            AnswerValues::Null(rows) => Arc::new(NullArray::new(rows)),
-            AnswerValues::Bool(values) => Arc::new(BooleanArray::new(values.into(), valid)),
-            AnswerValues::Int(values) => Arc::new(Int64Array::new(values.into(), valid)),
-            AnswerValues::Id(values) => Arc::new(UInt64Array::new(values.into(), valid)),
-            AnswerValues::Float(values) => Arc::new(Float64Array::new(values.into(), valid)),
-            AnswerValues::Str(texts) | AnswerValues::Json(texts) | AnswerValues::Literal(texts) => {
+            ColumnValues::Null(rows) => Arc::new(NullArray::new(rows)),
+            ColumnValues::Bool(values) => Arc::new(BooleanArray::new(values.into(), valid)),
+            ColumnValues::Int(values) => Arc::new(Int64Array::new(values.into(), valid)),
+            ColumnValues::Id(values) => Arc::new(UInt64Array::new(values.into(), valid)),
+            ColumnValues::Float(values) => Arc::new(Float64Array::new(values.into(), valid)),
+            ColumnValues::Str(texts) | ColumnValues::Json(texts) | ColumnValues::Literal(texts) => {
                 text(texts, valid)?
             }
-            AnswerValues::Bytes(bytes) => binary(bytes, valid)?,
-            AnswerValues::Vector32(len, floats) => {
+            ColumnValues::Bytes(bytes) => binary(bytes, valid)?,
+            ColumnValues::Vector32(len, floats) => {
                 vectors(len, Arc::new(Float32Array::from(floats)), valid)?
             }
-            AnswerValues::Vector64(len, floats) => {
+            ColumnValues::Vector64(len, floats) => {
                 vectors(len, Arc::new(Float64Array::from(floats)), valid)?
             }
-            AnswerValues::List(offsets, items) => lists(&offsets, *items, valid)?,
-            AnswerValues::Validity(times, asserted) => {
+            ColumnValues::List(offsets, items) => lists(&offsets, *items, valid)?,
+            ColumnValues::Validity(times, asserted) => {
                 let (times, asserted) = (Int64Array::from(times), BooleanArray::from(asserted));
                 let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(asserted)];
                 Arc::new(StructArray::try_new(validity_fields(), columns, valid)?)
             }
-            AnswerValues::Date(days) => Arc::new(Date32Array::new(days.into(), valid)),
-            AnswerValues::Timestamp(us) => {
+            ColumnValues::Date(days) => Arc::new(Date32Array::new(days.into(), valid)),
+            ColumnValues::Timestamp(us) => {
                 Arc::new(TimestampMicrosecondArray::new(us.into(), valid).with_timezone(UTC))
             }
-            AnswerValues::Duration(us) => Arc::new(DurationMicrosecondArray::new(us.into(), valid)),
-            AnswerValues::Decimal(decimals, digits) => decimal_array(&decimals, digits, valid)?,
-            AnswerValues::Uuid(uuids) => {
+            ColumnValues::Duration(us) => Arc::new(DurationMicrosecondArray::new(us.into(), valid)),
+            ColumnValues::Decimal(decimals, digits) => decimal_array(&decimals, digits, valid)?,
+            ColumnValues::Uuid(uuids) => {
                 let bytes = Buffer::from_vec(uuids.into_flattened());
                 Arc::new(FixedSizeBinaryArray::try_new(UUID_BYTES, bytes, valid)?)
             }
@@ -312,7 +312,7 @@ impl Extension {
     }
 }
 
-impl AnswerValues {
+impl ColumnValues {
     /// The extension type of the Arrow field for these values.
     fn extension(&self) -> Option<Extension> {
         match self {
@@ -401,7 +401,7 @@ fn vectors(len: usize, floats: ArrayRef, valid: Option<NullBuffer>) -> Made<Arra
     Ok(Arc::new(FixedSizeListArray::try_new(item_field(&floats), len, floats, valid)?))
 }
 
-fn lists(offsets: &[u64], items: AnswerColumn, valid: Option<NullBuffer>) -> Made<ArrayRef> {
+fn lists(offsets: &[u64], items: TypedColumn, valid: Option<NullBuffer>) -> Made<ArrayRef> {
     let items = items.into_arrow(offsets.last().map_or(0, |&end| end as usize))?;
     let field = item_field(&items);
     Ok(match short(offsets) {

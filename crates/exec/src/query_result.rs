@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Rows in columns, with names.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct QueryResult {
     /// Names of the columns.
     pub headers: Vec<String>,
     /// Rows.
@@ -23,7 +23,7 @@ pub struct Output {
     list: Option<Arc<ColumnList>>,
 }
 
-impl Output {
+impl QueryResult {
     /// A result with this many rows, whose cells belong to `interner`.
     pub fn new(
         headers: Vec<String>,
@@ -66,7 +66,7 @@ impl Output {
         Self::new(headers, columns, count, interner)
     }
 
-    /// The cells of a column, which belong to [`Output::interner`].
+    /// The cells of a column, which belong to [`QueryResult::interner`].
     ///
     /// # Panics
     /// If there is no such column.
