@@ -1,6 +1,7 @@
 //! Definition of a set of blobs, and the keyspaces that store it.
 
-use crate::{KeyColumn, Schema, ValueColumn, VertexType};
+use crate::graph_def::VertexType;
+use crate::schema::{KeyColumn, Schema, ValueColumn};
 use base::Shape;
 use model::Type;
 

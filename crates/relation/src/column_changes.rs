@@ -5,9 +5,9 @@
 //! ends before that step, its keyspace is dropped when the database is opened again.
 
 use crate::catalog::{Catalog, new_keyspace};
-use crate::definition::invalid;
+use crate::error::invalid;
 use crate::index_columns::IndexColumn;
-use crate::{KeyColumn, Schema};
+use crate::schema::{KeyColumn, Schema};
 use base::KeyspaceId;
 use store::{KeyspaceChange, Read, Result};
 

@@ -8,7 +8,7 @@
 //! function when it opens the values.
 
 use crate::blobs_def::{KeyType, key_type};
-use crate::{KeyColumn, Schema, ValueColumn};
+use crate::schema::{KeyColumn, Schema, ValueColumn};
 use model::Type;
 
 /// A set of combined values.

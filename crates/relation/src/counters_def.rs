@@ -2,7 +2,7 @@
 //! The catalog knows only the relation: [`CountersDef::of_schema`] recognizes it by its columns.
 
 use crate::blobs_def::{KeyType, key_type};
-use crate::{KeyColumn, Schema, ValueColumn};
+use crate::schema::{KeyColumn, Schema, ValueColumn};
 use base::Merge;
 use model::Type;
 use std::fmt;

@@ -2,7 +2,7 @@
 //! relation: [`DocumentsDef::of_schema`] recognizes it by its columns.
 
 use crate::blobs_def::{KeyType, key_type};
-use crate::{KeyColumn, Schema, ValueColumn};
+use crate::schema::{KeyColumn, Schema, ValueColumn};
 use model::Type;
 
 /// A set of documents.

@@ -1,8 +1,8 @@
 //! Definition of a graph, and the keyspaces that store it. `views` creates and opens graphs by it.
 //! Names and shapes of the keyspaces are on disk.
 
-use crate::definition::invalid;
-use crate::{KeyColumn, Schema, ValueColumn};
+use crate::error::invalid;
+use crate::schema::{KeyColumn, Schema, ValueColumn};
 use base::{ColumnShape, KeyShape, Shape};
 use model::Type;
 use std::fmt;

@@ -5,7 +5,7 @@
 //! value. The stored words of a column are the words of an index's key, and most other values are
 //! copied as they are encoded.
 
-use crate::index_columns::JsonPath;
+use crate::json_path::JsonPath;
 use crate::schema::{Schema, pull};
 use base::{Batch, BytesColumn, Column, Keys};
 use model::{Type, Value, decode_next, decode_value, encode_str, encode_value};

@@ -5,9 +5,12 @@
 //! rows. One without this row is being built or was interrupted; creating it again replaces it.
 
 use crate::catalog::{Catalog, new_keyspace};
-use crate::definition::{Definition, check_name, invalid};
+use crate::definition::Definition;
+use crate::error::invalid;
 use crate::index_columns::{IndexColumn, index_schema};
-use crate::{KeyColumn, Schema, SearchDef};
+use crate::names::check_name;
+use crate::schema::{KeyColumn, Schema};
+use crate::search_def::SearchDef;
 use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
 use store::{ErrorKind, Kinds, NewKeyspace, Read, Result, TableWrites, WriteBatch};

@@ -1,11 +1,14 @@
 //! The names of relations as a transaction sees them.
 //!
 //! `schema_changes` changes an overlay while a transaction runs, and computes from it what a commit
-//! does to keyspaces. Lookups in the catalog go through it.
+//! does to keyspaces. Lookups in the catalog go through it: [`Catalog::find_in`] and
+//! [`Catalog::list_in`].
 
+use crate::catalog::{Catalog, Entry};
 use base::KeyspaceId;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use store::Result;
 
 /// The names that refer to another relation in a transaction than in the committed catalog, or to
 /// none.
@@ -73,7 +76,7 @@ impl NameOverlay {
 
     /// Restores the names of `earlier`, a copy made before. Returns the keyspaces created since,
     /// which no name refers to now. The caller drops them with
-    /// [`Catalog::forget_names`](crate::Catalog::forget_names).
+    /// [`Catalog::forget_names`].
     #[must_use = "the created keyspaces are to be dropped"]
     pub fn go_back_to(&mut self, earlier: Self) -> Self {
         let Self { by_name, made } = earlier;
@@ -96,5 +99,35 @@ impl NameOverlay {
     /// Whether any name refers to the keyspace with the name `stored`.
     pub(crate) fn stand_for(&self, stored: &str) -> bool {
         self.by_name.values().any(|name| name.stored.as_deref() == Some(stored))
+    }
+}
+
+impl Catalog {
+    /// The entry that a name refers to in a transaction. The entry bears the name of its keyspace,
+    /// under which its parts and indexes are found.
+    ///
+    /// # Errors
+    /// As [`Catalog::find`].
+    pub fn find_in(&self, names: &NameOverlay, name: &str) -> Result<Option<Entry>> {
+        names.stored(name).map_or(Ok(None), |stored| self.find(&stored))
+    }
+
+    /// All entries under the names that a transaction sees, ordered by name.
+    ///
+    /// # Errors
+    /// As [`Catalog::list`].
+    pub fn list_in(&self, names: &NameOverlay) -> Result<Vec<(String, Entry)>> {
+        let mut entries = BTreeMap::new();
+        for entry in self.list()? {
+            if names.stored(entry.name()).is_some_and(|stored| stored == entry.name()) {
+                entries.insert(entry.name().to_owned(), entry);
+            }
+        }
+        for name in names.new_names() {
+            if let Some(entry) = self.find_in(names, name)? {
+                entries.insert(name.to_owned(), entry);
+            }
+        }
+        Ok(entries.into_iter().collect())
     }
 }

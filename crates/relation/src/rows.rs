@@ -5,8 +5,7 @@
 //! holds values of its own kind, as most imported columns do, one loop makes its words, and strings
 //! are copied from one heap to the other.
 
-use crate::schema::push;
-use crate::{KeyColumn, Schema, ValueColumn};
+use crate::schema::{KeyColumn, Schema, ValueColumn, push};
 use base::{Batch, Column, Keys, Validity};
 use base::{float_to_word, int_to_word, word_to_float, word_to_int};
 use model::{Frame, Series, Type, Value, Values, encode_str, encode_value};

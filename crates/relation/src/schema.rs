@@ -7,8 +7,8 @@
 //! 2. A value of a one-word type is stored as a word, a string or byte string as its bytes, and any
 //!    other value encoded (see [`encode_value`]).
 
-use crate::definition::invalid;
-use crate::index_columns::JsonPath;
+use crate::error::invalid;
+use crate::json_path::JsonPath;
 use base::{Batch, Column, ColumnShape, KeyShape, Keys, Merge, Shape, VALUES_MAX, WORDS_MAX};
 use model::{Type, Value, decode_tuple, decode_value, encode_tuple, encode_value};
 use store::{Error, ErrorKind, Result};

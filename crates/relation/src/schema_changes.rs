@@ -17,10 +17,11 @@
 //!    deleted once the change is applied.
 
 use crate::catalog::{Catalog, Entry, new_keyspace};
-use crate::definition::{check_name, invalid};
+use crate::error::invalid;
 use crate::name_overlay::{Name, NameOverlay};
+use crate::names::check_name;
+use crate::schema::{KeyColumn, Schema, ValueColumn};
 use crate::settings::Settings;
-use crate::{KeyColumn, Schema, ValueColumn};
 use base::{Batch, KeyRange, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
 use std::collections::BTreeSet;
@@ -112,15 +113,6 @@ fn names_schema() -> Schema {
 }
 
 impl Catalog {
-    /// The entry that a name refers to in a transaction. The entry bears the name of its keyspace,
-    /// under which its parts and indexes are found.
-    ///
-    /// # Errors
-    /// As [`Catalog::find`].
-    pub fn find_in(&self, names: &NameOverlay, name: &str) -> Result<Option<Entry>> {
-        names.stored(name).map_or(Ok(None), |stored| self.find(&stored))
-    }
-
     /// Creates a relation that only the transaction sees. Its name refers to the new relation from
     /// now on, and no longer to `there`.
     ///

@@ -4,7 +4,7 @@
 //! They are written in the commit of the relation that the index belongs to. So snapshots,
 //! rollback, backup and crash safety need nothing of their own, and scripts can read the index.
 
-use crate::{KeyColumn, Schema, ValueColumn};
+use crate::schema::{KeyColumn, Schema, ValueColumn};
 use base::{Merge, Shape};
 use model::{Type, Value};
 

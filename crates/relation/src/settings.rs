@@ -5,8 +5,8 @@
 //! needs an edit of the manifest, which is meant for things that change less often.
 
 use crate::catalog::Catalog;
-use crate::definition::invalid;
-use crate::{KeyColumn, Schema, ValueColumn};
+use crate::error::invalid;
+use crate::schema::{KeyColumn, Schema, ValueColumn};
 use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Json, Type, Value};
 use store::{Error, ErrorKind, Kinds, Read, Result, TableWrites};

@@ -17,6 +17,7 @@ fn no_module_imports_upward() {
         "env",
         "model",
         "py-guard",
+        "relation",
         "search",
         "store",
         "syntax",

@@ -1,0 +1,9 @@
+//! Errors about what callers pass.
+
+use store::{Error, ErrorKind};
+
+/// An error of kind [`ErrorKind::InvalidInput`].
+#[must_use]
+pub fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidInput, message)
+}
