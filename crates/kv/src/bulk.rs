@@ -11,7 +11,7 @@
 //! 4. Tables go to the bottom level where no table of any level and no compaction's output can
 //!    overlap with them (`merging.rs`). Elsewhere they are the newest run of level 0.
 
-use crate::convert::{env_error, tree_error};
+use crate::convert::tree_error;
 use crate::inner::Inner;
 use base::mark::{Mark, hit};
 use base::{KeyspaceId, SeqNo};
@@ -259,25 +259,4 @@ fn write_partition(
 /// Bytes of the byte strings in the values.
 fn string_bytes(batch: &base::Batch) -> usize {
     batch.values.iter().filter_map(base::Column::as_bytes).map(|column| column.heap.len()).sum()
-}
-
-/// Removes table files that the manifest does not name, left by a crash in a load, flush or
-/// compaction.
-pub(crate) fn remove_strays(
-    env: &dyn env::Env,
-    context: &lsm::context::Context,
-    named: &dyn Fn(base::TableId) -> bool,
-) -> Result<()> {
-    for folder in &context.folders {
-        for name in env.list(folder).map_err(env_error)? {
-            let path = folder.join(&name);
-            if let Some(id) = lsm::context::parse_table_file_name(&path)
-                && !named(id)
-            {
-                hit(Mark::StrayTable);
-                env.remove(&path).map_err(env_error)?;
-            }
-        }
-    }
-    Ok(())
 }

@@ -10,9 +10,11 @@
 //! second read finds the problem at the same place.
 
 use crate::convert::{env_error, tree_error};
+use crate::folder::{TABLES, WAL, missing};
 use crate::inner::Inner;
-use crate::open::{TABLES, WAL, missing, named_files, table_folder_names, table_folders};
+use crate::open::named_files;
 use crate::record;
+use crate::table_folders::{table_folder_names, table_folders};
 use crate::wal::{self, Wal, WalError, WalOptions};
 use base::Corruption;
 use env::Env;

@@ -8,7 +8,7 @@
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
-use crate::merging::Announced;
+use crate::merging::{Announced, announce};
 use crate::shared_files::SharedWriters;
 use crate::trees::Entry;
 use base::mark::{Mark, hit};
@@ -107,7 +107,8 @@ impl Inner {
             if !chosen.is_empty() && !is_small {
                 continue; // it has its own turn
             }
-            let Some(announced) = self.announce(entry, || choose(&entry.tree)) else { continue };
+            let announced = announce(&self.merging, entry, || choose(&entry.tree));
+            let Some(announced) = announced else { continue };
             bytes += table_bytes;
             chosen.push(Chosen { entry, announced });
             if !is_small || bytes >= SMALL_BYTES_A_STEP || chosen.len() == TREES_A_STEP {

@@ -1,7 +1,7 @@
 //! Reads a database that another process writes: no lock, no writes, a snapshot that can be
 //! refreshed.
 //!
-//! `open` and `Store::refresh` call it where the options say `read_only`.
+//! `Kv::open` and `Store::refresh` call it where the options say `read_only`.
 //!
 //! # Why it is correct while the writer continues
 //! A refresh reads the manifest, opens every table that it names (an open file outlives its name),
@@ -9,13 +9,12 @@
 //! segment meanwhile, the refresh discards its work and starts over with the newer manifest.
 
 use crate::convert::{env_error, tree_error};
-use crate::inner::Inner;
-use crate::open::{
-    Replayed, TABLES, WAL, assemble, context, hold_within, missing, missing_table, open_trees,
-    replay, table_folder_names, table_folders,
-};
+use crate::folder::{TABLES, WAL, hold_within, missing};
+use crate::inner::{FollowerPosition, Inner};
+use crate::open::{Replayed, assemble, context, missing_table, open_trees, replay};
 use crate::options::KvOptions;
 use crate::reserve::Reserve;
+use crate::table_folders::{table_folder_names, table_folders};
 use crate::trees::Trees;
 use crate::wal::{Follow, WalReader};
 use base::Corruption;
@@ -30,14 +29,6 @@ use store::{Error, ErrorKind, Result};
 /// compacts all the time, the attempts alone take only a moment.
 const ATTEMPTS: usize = 100;
 const PATIENCE_US: u64 = 10_000_000;
-
-/// Position of a follower in manifest and log.
-#[derive(Debug)]
-pub(crate) struct Position {
-    pub(crate) state: State,
-    log: WalReader,
-    pub(crate) last_seq: u64,
-}
 
 pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
     if !env.exists(&folder.join(CURRENT)) {
@@ -88,7 +79,7 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
 /// State of a refresh between its attempts.
 struct Refresh<'a> {
     inner: &'a Arc<Inner>,
-    position: &'a mut Option<Position>,
+    position: &'a mut Option<FollowerPosition>,
     /// End of the log that readers have seen, where it is missing now.
     gone: Option<(PathBuf, u64)>,
     /// Attempts in which a segment was missing though the manifest had not changed.
@@ -191,7 +182,7 @@ impl Refresh<'_> {
     /// damaged since, or a failed sync has lost what they depend on.
     fn lost_commits(&mut self, whole: Whole) -> Error {
         let shown = self.inner.snapshots.visible();
-        let Whole { position: Position { log, last_seq, .. }, is_ahead, .. } = whole;
+        let Whole { position: FollowerPosition { log, last_seq, .. }, is_ahead, .. } = whole;
         let what = format!("the log ends at commit {last_seq}, and {shown} was read");
         if is_ahead {
             let why = "a failed sync has lost the keyspace of a later commit";
@@ -256,7 +247,7 @@ enum Followed {
 /// The contents of manifest and log.
 struct Whole {
     trees: Trees,
-    position: Position,
+    position: FollowerPosition,
     /// Whether the log was read only up to a commit that needs a keyspace of a later manifest. If
     /// there is no later manifest, a power cut or a failed sync has lost it, and the log ends here,
     /// as in recovery: a keyspace is in the manifest before its first commit is logged.
@@ -270,7 +261,7 @@ enum Rebuilt {
     Gap(Corruption),
 }
 
-fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> {
+fn follow(trees: &Trees, now: &mut FollowerPosition, folder: &Path) -> Result<Followed> {
     let flushed = now.state.last_seq().0;
     loop {
         match now.log.next().map_err(Error::from)? {
@@ -305,7 +296,7 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     let log =
         WalReader::new(Arc::clone(&inner.env), &inner.folder.join(WAL), state.wal_first_live());
     let last_seq = state.last_seq().0;
-    let mut position = Position { state, log, last_seq };
+    let mut position = FollowerPosition { state, log, last_seq };
     match follow(&trees, &mut position, &inner.folder) {
         Ok(found @ (Followed::UpToDate | Followed::Ahead)) => {
             let is_ahead = matches!(found, Followed::Ahead);

@@ -30,14 +30,14 @@ use crate::poison::Poison;
 use crate::snapshots::Snapshots;
 use crate::throttle::WriteThrottle;
 use crate::trees::Trees;
-use crate::wal::Wal;
+use crate::wal::{Wal, WalReader};
 use base::KeyspaceId;
 use env::sync::ArcSwap;
 use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, RwLock};
 use env::{Env, FolderLock, HeldFolder, Owner, Signal};
 use lsm::context::Context;
-use lsm::manifest::Manifest;
+use lsm::manifest::{Manifest, State};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Result};
@@ -51,6 +51,14 @@ pub(crate) struct Writer {
     pub(crate) last_seq: u64,
     /// Reused for the encoded commit.
     pub(crate) payload: Vec<u8>,
+}
+
+/// Position of a follower in manifest and log.
+#[derive(Debug)]
+pub(crate) struct FollowerPosition {
+    pub(crate) state: State,
+    pub(crate) log: WalReader,
+    pub(crate) last_seq: u64,
 }
 
 /// Shared state of one open store; the module's header gives lock order and invariants.
@@ -113,7 +121,7 @@ pub(crate) struct Inner {
     /// reached through them.
     pub(crate) held: Mutex<Vec<Arc<dyn HeldFolder>>>,
     /// Position of a follower in manifest and log; `None` in a writer.
-    pub(crate) follower: Mutex<Option<crate::follower::Position>>,
+    pub(crate) follower: Mutex<Option<FollowerPosition>>,
     /// Space kept for a full disk.
     pub(crate) reserve: crate::reserve::Reserve,
     /// Files of dropped keyspaces, each until its last reader is gone.
@@ -140,7 +148,7 @@ impl Inner {
             return Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"));
         }
         if self.closing.load(Ordering::Acquire) {
-            return Err(crate::reader::closed());
+            return Err(closed());
         }
         self.poison.check()
     }
@@ -195,7 +203,11 @@ impl Inner {
             None if self.options.read_only => {
                 Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"))
             }
-            None => Err(crate::reader::closed()),
+            None => Err(closed()),
         }
     }
+}
+
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorKind::InvalidInput, "the database is closed")
 }

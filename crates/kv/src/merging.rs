@@ -10,9 +10,9 @@
 //!    load's tables, or the load saw the compaction.
 //! 2. An announcement stays until the compaction is installed or has failed.
 
-use crate::inner::Inner;
 use crate::trees::Entry;
 use base::{Key, KeyspaceId};
+use env::sync::Mutex;
 use lsm::compaction::Choice;
 use lsm::table::TableMeta;
 
@@ -37,31 +37,29 @@ impl Merging {
 /// A chosen compaction; its announcement ends when this is dropped.
 pub(crate) struct Announced<'a> {
     pub(crate) choice: Choice,
-    inner: &'a Inner,
+    all: &'a Mutex<Vec<Merging>>,
     keyspace: KeyspaceId,
 }
 
-impl Inner {
-    /// Chooses a compaction and announces it; `None` where nothing is due. The caller holds
-    /// `compacting`, and announces one for each tree.
-    pub(crate) fn announce(
-        &self,
-        entry: &Entry,
-        choose: impl FnOnce() -> Choice,
-    ) -> Option<Announced<'_>> {
-        let mut merging = self.merging.lock();
-        let choice = choose();
-        let (first, last) = entry.tree.span_of(&choice)?;
-        let keyspace = entry.info.id;
-        merging.push(Merging { keyspace, first, last });
-        drop(merging);
-        Some(Announced { choice, inner: self, keyspace })
-    }
+/// Chooses a compaction and announces it in `all`; `None` where nothing is due. The caller holds
+/// `compacting`, and announces one for each tree.
+pub(crate) fn announce<'a>(
+    all: &'a Mutex<Vec<Merging>>,
+    entry: &Entry,
+    choose: impl FnOnce() -> Choice,
+) -> Option<Announced<'a>> {
+    let mut merging = all.lock();
+    let choice = choose();
+    let (first, last) = entry.tree.span_of(&choice)?;
+    let keyspace = entry.info.id;
+    merging.push(Merging { keyspace, first, last });
+    drop(merging);
+    Some(Announced { choice, all, keyspace })
 }
 
 impl Drop for Announced<'_> {
     fn drop(&mut self) {
-        self.inner.merging.lock().retain(|merging| merging.keyspace != self.keyspace);
+        self.all.lock().retain(|merging| merging.keyspace != self.keyspace);
     }
 }
 

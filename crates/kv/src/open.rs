@@ -2,14 +2,19 @@
 //!
 //! `Kv::open` calls [`open`]; followers, checks and repair use the parts.
 
-use crate::bulk::remove_strays;
 use crate::convert::{env_error, tree_error};
+use crate::folder::{
+    LOCK, TABLES, WAL, create_folder, create_folder_within, create_private_folder, missing,
+    sync_if_ours,
+};
 use crate::inner::{Inner, Writer};
 use crate::options::KvOptions;
 use crate::poison::Poison;
 use crate::record;
 use crate::reserve::{Reserve, frugal_segment_bytes};
+use crate::restore::paths::{finish_interrupted, unmark};
 use crate::snapshots::Snapshots;
+use crate::table_folders::{make_table_folders, table_folder_names, table_folders};
 use crate::trees::{Entry, Trees};
 use crate::wal::{Replay, Wal, WalOptions};
 use base::fault_switch::{Switch, is_on};
@@ -17,32 +22,22 @@ use base::{Corruption, KeyspaceId, TableId};
 use env::sync::ArcSwap;
 use env::sync::{Mutex, RwLock};
 use env::{Env, EnvError, HeldFolder, LogMode};
-use lsm::context::Context;
+use lsm::context::{Context, parse_table_file_name};
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
 use lsm::table::BlockCache;
 use lsm::tree::Tree;
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::io::ErrorKind as ErrorKindIo;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, KeyspaceInfo, Result};
 
-pub(crate) const LOCK: &str = "LOCK";
-pub(crate) const TABLES: &str = "tables";
-pub(crate) const WAL: &str = "wal";
-
 /// Filters may take one part in this many of the block cache.
 const FILTER_SHARE: u64 = 4;
 
-/// Opens or creates the database in `folder`.
+/// Opens or creates the database in a folder with resolved links.
 pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
-    let folder = &env.resolved(folder).map_err(env_error)?;
-    crate::outside::check_is_folder(&*env, folder)?;
-    if options.read_only {
-        return crate::follower::open(env, folder, options);
-    }
-    crate::restore::finish_interrupted(&*env, folder)?;
+    finish_interrupted(&*env, folder)?;
     let mut frugal = crate::reserve::is_needed(&*env, folder, &options)?;
     let mut opened = open_here(&env, folder, &options, frugal);
     while let Err(error) = &opened {
@@ -60,8 +55,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     opened
 }
 
-/// Opens or creates the database in a folder with resolved links. `frugal`: the disk has little
-/// room.
+/// Tries to open it once. `frugal`: the disk has little room.
 fn open_here(
     env: &Arc<dyn Env>,
     folder: &Path,
@@ -72,7 +66,7 @@ fn open_here(
     let (database, has_manifest) = claim_folder(&*env, folder, options.create)?;
     let mut held = vec![database];
     let lock = env.lock(&folder.join(LOCK), &env.process_line()).map_err(env_error)?;
-    crate::restore::unmark(&*env, folder)?;
+    unmark(&*env, folder)?;
     let (mut manifest, state) = if has_manifest {
         Manifest::open(Arc::clone(&env), folder).map_err(tree_error)?
     } else {
@@ -133,29 +127,6 @@ fn claim_folder(
     Ok((held, false))
 }
 
-/// Creates the table folders. The manifest names the first `known` of them already. Returns holds
-/// of those outside of the database's own folder.
-fn make_table_folders(
-    env: &dyn Env,
-    folders: &[PathBuf],
-    known: usize,
-) -> Result<Vec<Arc<dyn HeldFolder>>> {
-    let mut held = Vec::new();
-    for (at, folder) in folders.iter().enumerate() {
-        // The manifest named this folder only after its name was durable, so it exists unless
-        // somebody removed it.
-        if at < known && env.exists(folder) {
-            create_folder_within(env, folder)?;
-        } else {
-            create_private_folder(env, folder)?;
-        }
-        if at > 0 {
-            held.push(hold_within(env, folder)?);
-        }
-    }
-    Ok(held)
-}
-
 /// Fails where the folder contains something that does not belong to a database without `CURRENT`.
 fn check_is_free(env: &dyn Env, folder: &Path) -> Result<()> {
     let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
@@ -203,128 +174,6 @@ fn new_identity(env: &dyn Env) -> u128 {
     identity.max(1)
 }
 
-/// Creates a folder and its parents and makes their names durable.
-///
-/// A file that was synced is lost if its folder's name is lost in a power cut. All names up to the
-/// root are synced, also those of existing folders: an earlier process may have created them, and
-/// failed to sync a name far up.
-pub(crate) fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
-    create_folder_within(env, folder)?;
-    folder.ancestors().skip(2).try_for_each(|above| sync_if_ours(env, above))
-}
-
-/// As [`create_folder`]; a new folder is readable by its owner alone.
-pub(crate) fn create_private_folder(env: &dyn Env, folder: &Path) -> Result<()> {
-    env.create_private_folder(folder).map_err(env_error)?;
-    create_folder(env, folder)
-}
-
-/// Syncs the names in a folder if the process may do so.
-fn sync_if_ours(env: &dyn Env, folder: &Path) -> Result<()> {
-    match env.sync_folder(or_here(folder)) {
-        // This process has no right to sync the folder, so it has created nothing in it.
-        Err(EnvError::Io { source, .. })
-            if matches!(
-                source.kind(),
-                ErrorKindIo::PermissionDenied
-                    | ErrorKindIo::InvalidInput
-                    | ErrorKindIo::Unsupported
-            ) =>
-        {
-            Ok(())
-        }
-        synced => synced.map_err(env_error),
-    }
-}
-
-/// Creates a folder and makes its name durable, in a parent whose own name is durable.
-pub(crate) fn create_folder_within(env: &dyn Env, folder: &Path) -> Result<()> {
-    env.create_folder(folder).map_err(env_error)?;
-    // An existing folder's name is synced too: a process that was killed may have created it
-    // without the sync.
-    match folder.parent() {
-        Some(parent) => env.sync_folder(or_here(parent)).map_err(env_error),
-        None => Ok(()),
-    }
-}
-
-/// The parent of a relative path with one component is the current folder.
-fn or_here(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
-}
-
-pub(crate) fn missing(folder: &Path) -> Error {
-    Error::new(
-        ErrorKind::InvalidInput,
-        format!("there is no Quipu database in {}", folder.display()),
-    )
-}
-
-/// Start of the names of table folders outside of the database's own folder.
-const OUTER: &str = "quipu-";
-
-/// Names of the table folders for the manifest: the database's own, the known ones, then the new
-/// ones. The order never changes, because a table is found by the index of its folder.
-///
-/// In a folder that the user names, each database has a subfolder: opening removes tables that the
-/// manifest does not name, and those must never belong to another database. The subfolder's name
-/// does not derive from the database's path, because a moved database may have a successor at its
-/// old path.
-pub(crate) fn table_folder_names(
-    state: &State,
-    identity: u128,
-    new: &[PathBuf],
-) -> Result<Vec<String>> {
-    let mut names = state.folders().to_vec();
-    if names.is_empty() {
-        names.push(TABLES.to_owned());
-    }
-    for path in new {
-        let own = path.join(format!("{OUTER}{:016x}", (identity >> 64) as u64));
-        let name = own.to_str().ok_or_else(|| {
-            let message = format!("the table folder {} is not UTF-8", path.display());
-            Error::new(ErrorKind::InvalidInput, message)
-        })?;
-        // A known folder keeps its name.
-        if !names.iter().any(|known| Path::new(known).parent() == Some(path)) {
-            names.push(name.to_owned());
-        }
-    }
-    Ok(names)
-}
-
-/// Paths of the folders with these names. Links are followed in the part that the user named, and
-/// nowhere below.
-pub(crate) fn table_folders(
-    env: &dyn Env,
-    database: &Path,
-    names: &[String],
-) -> Result<Vec<PathBuf>> {
-    let path = |name: &String| {
-        let path = Path::new(name);
-        let own = path.file_name().and_then(|own| own.to_str());
-        match (path.parent(), own) {
-            _ if name == TABLES => Ok(database.join(TABLES)),
-            (Some(above), Some(own)) if path.is_absolute() && own.starts_with(OUTER) => {
-                Ok(env.resolved(above).map_err(env_error)?.join(own))
-            }
-            _ => Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!(
-                    "the manifest names {name:?} as a folder of tables, which is none of a database"
-                ),
-            )),
-        }
-    };
-    names.iter().map(path).collect()
-}
-
-/// Holds a folder, and refuses a link to one.
-pub(crate) fn hold_within(env: &dyn Env, folder: &Path) -> Result<Arc<dyn HeldFolder>> {
-    let _above = env.hold(crate::restore::parent(folder)).map_err(env_error)?;
-    env.hold(folder).map_err(env_error)
-}
-
 pub(crate) fn context(
     env: &Arc<dyn Env>,
     options: &KvOptions,
@@ -346,6 +195,23 @@ pub(crate) fn context(
 /// Ids of all files of tables that the manifest names.
 pub(crate) fn named_files(state: &State) -> BTreeSet<TableId> {
     state.tables().map(|table| table.meta.file_id()).collect()
+}
+
+/// Removes table files that the manifest does not name, left by a crash in a load, flush or
+/// compaction.
+fn remove_strays(env: &dyn Env, context: &Context, named: &dyn Fn(TableId) -> bool) -> Result<()> {
+    for folder in &context.folders {
+        for name in env.list(folder).map_err(env_error)? {
+            let path = folder.join(&name);
+            if let Some(id) = parse_table_file_name(&path)
+                && !named(id)
+            {
+                base::mark::hit(base::mark::Mark::StrayTable);
+                env.remove(&path).map_err(env_error)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn open_trees(context: &Arc<Context>, state: &State) -> Result<Trees> {

@@ -5,7 +5,7 @@
 //! A file among the tables of a database, or in a backup, is removed or taken for damage at the
 //! next opening. Nobody intends that; a path with `..` or a link in it leads there by mistake.
 
-use crate::open::{TABLES, WAL};
+use crate::folder::{TABLES, WAL};
 use env::Env;
 use lsm::manifest::CURRENT;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! `read_through` implements [`Read`] with it for the store, snapshots and transactions.
 
 use crate::convert::{env_error, tree_error};
-use crate::inner::Inner;
+use crate::inner::{Inner, closed};
 use crate::trees::{Entry, Trees};
 use base::fault_switch::{Switch, is_on};
 use base::{Batch, BlockFilter, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
@@ -13,11 +13,7 @@ use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
 use lsm::read::{Cursor, ReadAt, SuperVersion};
 use std::sync::Arc;
-use store::{Error, ErrorKind, Estimate, Read, Result, Scan, Snapshot};
-
-pub(crate) fn closed() -> Error {
-    Error::new(ErrorKind::InvalidInput, "the database is closed")
-}
+use store::{Estimate, Read, Result, Scan, Snapshot};
 
 /// A registered snapshot of an open store.
 pub(crate) struct Held {
@@ -199,7 +195,7 @@ impl Inner {
     /// The sequence number is read before the super version, which therefore holds all commits up
     /// to it. A compaction that ended in between may have dropped versions that only the older
     /// number sees; `oldest_readable` tells, and both are read again.
-    fn latest<R>(
+    pub(crate) fn latest<R>(
         self: &Arc<Self>,
         keyspace: KeyspaceId,
         f: impl FnOnce(&At<'_>) -> Result<R>,
@@ -346,17 +342,6 @@ macro_rules! read_through {
     };
 }
 pub(crate) use read_through;
-
-impl crate::Kv {
-    fn with_latest<R>(
-        &self,
-        keyspace: KeyspaceId,
-        f: impl FnOnce(&At<'_>) -> Result<R>,
-    ) -> Result<R> {
-        self.inner.latest(keyspace, f)
-    }
-}
-read_through!(crate::Kv, with_latest);
 
 impl Held {
     pub(crate) fn with<R>(

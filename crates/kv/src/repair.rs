@@ -16,11 +16,13 @@
 
 use crate::check::files_of;
 use crate::convert::{env_error, tree_error};
-use crate::open::{TABLES, WAL, create_folder_within, create_private_folder, missing, named_files};
+use crate::folder::{TABLES, WAL, create_folder_within, create_private_folder, missing};
+use crate::kv::Kv;
+use crate::open::named_files;
+use crate::options::KvOptions;
 use crate::outside::{check_is_folder, check_is_outside};
 use crate::record;
 use crate::wal;
-use crate::{Kv, KvOptions};
 use base::{Corruption, Key, KeyRange, KeyRef, KeyspaceId, SeqNo, Shape, TableId};
 use env::{Env, RandomReadFile};
 use lsm::context::{Context, TreeOptions, parse_table_file_name};

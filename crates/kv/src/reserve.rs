@@ -21,7 +21,7 @@
 //!    created again where there is room.
 
 use crate::convert::env_error;
-use crate::open::LOCK;
+use crate::folder::LOCK;
 use crate::options::KvOptions;
 use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use env::{Env, EnvError, LogMode, ReadOptions};

@@ -1,6 +1,6 @@
 //! Makes a database from a backup beside the target, and then moves it there.
 //!
-//! `quipu` calls [`restore`]; an opening for writing calls `finish_interrupted` and `unmark`.
+//! `quipu` calls [`restore`]. An opening for writing completes an interrupted one ([`paths`]).
 //!
 //! # Why bytes are copied, and never linked
 //! A link would be faster, but then one bad sector destroys both the database and its backup.
@@ -8,7 +8,7 @@
 //! # Invariants
 //! 1. Nothing at the target changes before the new database was read completely and found sound.
 //! 2. At any time either the old database or the new one is whole, under the target's name or one
-//!    that [`finish_interrupted`] knows; each rename is durable before the next.
+//!    that [`paths::finish_interrupted`] knows; each rename is durable before the next.
 //! 3. All of it happens under `TARGET.restore-lock`, which is removed when its holder ends.
 //! 4. A replaced database passes its mode, owner and group on to the new one, folders and files. An
 //!    empty folder is kept (it may be somebody's working folder): the files are moved into it,
@@ -23,40 +23,31 @@
 //!
 //! # Removed files
 //! A folder with one of these names may belong to somebody else, as a database in use. Only a
-//! folder with the file [`MARK`], which contains the target's name, belongs to a restore. The file
-//! is created first in a new folder, and before the old database is renamed; it is removed last.
-//! Links in the target's path are resolved once, at the beginning; no other link is followed.
+//! folder with the file `RESTORING`, which contains the target's name, belongs to a restore. The
+//! file is created first in a new folder, and before the old database is renamed; it is removed
+//! last. Links in the target's path are resolved once, at the beginning; no other link is followed.
 
-use crate::Kv;
-use crate::KvOptions;
-use crate::backup::archive::{Reader, is_archive_name};
-use crate::backup::list::{Entry, LIST, List, UNFINISHED};
-use crate::backup::{misfit, read_all};
+use crate::backup::archive::{Reader, is_archive_name, read_all};
+use crate::backup::list::{Entry, LIST, List, misfit, read_list};
 use crate::convert::{env_error, tree_error};
-use crate::open::{
-    LOCK, TABLES, WAL, create_folder, create_folder_within, create_private_folder, hold_within,
-    table_folders,
+use crate::folder::{
+    LOCK, TABLES, WAL, beside, create_folder, create_folder_within, create_private_folder, parent,
 };
+use crate::kv::Kv;
+use crate::options::KvOptions;
 use crate::outside::{check_is_folder, check_is_outside};
+use crate::removal::{clear, is_of_database};
 use base::mark::{self, Mark};
 use base::{Checksummer, SeqNo};
-use env::{AppendFile, Env, FolderLock, HeldFolder, ReadOptions};
-use lsm::context::table_file_name;
-use lsm::manifest::{CURRENT, Manifest};
+use env::{AppendFile, Env, HeldFolder, ReadOptions};
 use lsm::table::Table;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Progress, Result};
 
-mod paths;
+pub(crate) mod paths;
 
-use paths::RestorePaths;
-
-/// Folder in which imports of `quipu` spill; removed with the rest of a database.
-const SPILL: &str = "tmp";
-
-/// File that allows a restore to remove the folder it is in.
-pub(crate) const MARK: &str = "RESTORING";
+use paths::{Old, RestorePaths};
 
 /// Whether to replace a database at the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,119 +135,6 @@ pub fn restore(
     Ok(report)
 }
 
-/// Completes or undoes an interrupted restore to `target`; usually there is nothing to do.
-///
-/// # Errors
-/// `Locked` where a restore is running; a failed rename; no target, but a database at one of the
-/// names beside it that may be the right one.
-pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
-    let paths = RestorePaths::of(target);
-    if !paths.all().iter().any(|place| env.exists(place)) {
-        return Ok(());
-    }
-    let _held = env.hold(parent(target)).map_err(env_error)?;
-    let is_some_ours = paths.all().iter().any(|place| paths.is_ours(env, place));
-    if !is_some_ours && env.exists(target) {
-        return Ok(());
-    }
-    mark::hit(Mark::RestoreFound);
-    let lock = paths.lock(env)?;
-    let finished = paths.finish(env, false);
-    drop(lock);
-    finished
-}
-
-/// Removes the mark of a restore from the database in `folder`, which its opener has locked.
-pub(crate) fn unmark(env: &dyn Env, folder: &Path) -> Result<()> {
-    let mark = folder.join(MARK);
-    if !env.exists(&mark) {
-        return Ok(());
-    }
-    env.remove(&mark).map_err(env_error)?;
-    env.sync_folder(folder).map_err(env_error)
-}
-
-/// Removes a database that is not open, and its folder unless something else is in it.
-///
-/// # Errors
-/// `Locked` where a process has it open; a folder that cannot be opened.
-pub fn remove(env: &dyn Env, folder: &Path) -> Result<()> {
-    let folder = env.resolved(folder).map_err(env_error)?;
-    let _held = env.hold(parent(&folder)).map_err(env_error)?;
-    let _lock = env.lock(&folder.join(LOCK), &env.process_line()).map_err(env_error)?;
-    remove_database(env, &folder, false);
-    Ok(())
-}
-
-/// Reads the list of the backup in a folder.
-///
-/// # Errors
-/// `InvalidInput` where there is none, `Corruption` where it is damaged.
-pub(crate) fn read_list(env: &dyn Env, folder: &Path) -> Result<List> {
-    let path = folder.join(LIST);
-    match env.read_file(&path) {
-        Ok(bytes) => Ok(List::decode(&path, 0, &bytes)?),
-        Err(error) if error.is_not_found() => {
-            let what = folder.display();
-            Err(invalid(if env.exists(&folder.join(UNFINISHED)) {
-                mark::hit(Mark::BackupUnfinished);
-                format!(
-                    "{what} is a backup that did not finish\nhint: it cannot be used; remove it"
-                )
-            } else if env.exists(&folder.join(CURRENT)) {
-                format!(
-                    "{what} is a database, not a backup of one: it has no file {LIST} in it\n\
-                     hint: `backup` makes one"
-                )
-            } else {
-                format!("{what} is not a backup: there is no file {LIST} in it")
-            }))
-        }
-        Err(error) => Err(env_error(error)),
-    }
-}
-
-/// `path` with `.ending` appended.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    PathBuf::from(name)
-}
-
-/// The folder that contains a path.
-pub(crate) fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        Some(_) => Path::new("."),
-        None => Path::new("/"),
-    }
-}
-
-/// The lock of a restore. Its file is removed while the lock is held, so that no other process's
-/// lock is removed.
-struct RestoreLock<'a> {
-    env: &'a dyn Env,
-    path: PathBuf,
-    _lock: Box<dyn FolderLock>,
-}
-
-impl Drop for RestoreLock<'_> {
-    fn drop(&mut self) {
-        // Best effort: a lock file that stays can be locked by the next restore.
-        let _ = self.env.remove(&self.path);
-    }
-}
-
-/// The previous contents of the target, locked until the restore ends.
-enum Old {
-    Missing,
-    /// A folder that contains only this lock's file.
-    Empty(#[expect(dead_code, reason = "held")] Box<dyn FolderLock>),
-    /// A database to replace, under its current name.
-    Database(#[expect(dead_code, reason = "held")] Box<dyn FolderLock>),
-}
-
 /// Checks that a restore may write to `target`, and locks the database that it replaces.
 fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result<Old> {
     if !env.exists(target) {
@@ -283,35 +161,6 @@ fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result
         )));
     }
     Ok(Old::Database(lock()?))
-}
-
-/// Empties a folder into which a database was moved, completely or in part.
-fn clear(env: &dyn Env, folder: &Path) {
-    // `CURRENT` first: a database without its tables must not be opened.
-    let _ = env.remove(&folder.join(CURRENT));
-    let _ = env.sync_folder(folder);
-    remove_database(env, folder, true);
-}
-
-/// Gives the files and folders of a new database the owner, group and mode of those that it
-/// replaces.
-fn keep_access(env: &dyn Env, old: &Path, new: &Path) -> Result<()> {
-    let copy = |from: &Path, to: &Path| env.copy_access(from, to).map_err(env_error);
-    let file = old.join(CURRENT);
-    let file = if env.exists(&file) { Some(file) } else { None };
-    for inner in [TABLES, WAL] {
-        let (from, to) = (old.join(inner), new.join(inner));
-        for name in env.list(&to).map_err(env_error)? {
-            file.iter().try_for_each(|file| copy(file, &to.join(&name)))?;
-        }
-        copy(if env.exists(&from) { &from } else { old }, &to)?;
-    }
-    for name in env.list(new).map_err(env_error)? {
-        if ![TABLES, WAL].contains(&&*name) {
-            file.iter().try_for_each(|file| copy(file, &new.join(&name)))?;
-        }
-    }
-    copy(old, new)
 }
 
 /// Copies a backup to the folder `to`, and reads all of it.
@@ -519,63 +368,6 @@ impl New {
     fn finish(mut self) -> Result<u64> {
         self.file.sync().map_err(env_error)?;
         Ok(self.sum.finish())
-    }
-}
-
-/// Whether a file or folder with this name belongs to a database or a backup.
-fn is_of_database(name: &str) -> bool {
-    const NAMES: [&str; 8] = [LOCK, CURRENT, TABLES, WAL, SPILL, LIST, UNFINISHED, MARK];
-    NAMES.contains(&name)
-        || name.starts_with("MANIFEST-")
-        || name == "CURRENT.new"
-        || crate::reserve::is_reserve(name)
-}
-
-/// Removes the files of a database or a backup, as far as possible. Other files stay, and the
-/// folder with them. `keep_folder` keeps the folder in any case.
-pub(crate) fn remove_database(env: &dyn Env, folder: &Path, keep_folder: bool) {
-    for inner in [TABLES, WAL, SPILL] {
-        let inner = folder.join(inner);
-        for name in env.list(&inner).unwrap_or_default() {
-            let _ = env.remove(&inner.join(name));
-        }
-        let _ = env.remove_folder(&inner);
-    }
-    // Removed last: the mark of an unfinished backup, and the lock.
-    let mut names = env.list(folder).unwrap_or_default();
-    names.sort_by_key(|name| (name == UNFINISHED, name == LOCK));
-    for name in names.iter().filter(|name| is_of_database(name) && *name != MARK) {
-        let _ = env.remove(&folder.join(name));
-    }
-    if names.iter().any(|name| name == MARK) {
-        // Files that could not be removed must stay marked.
-        let rest = env.list(folder).unwrap_or_default();
-        if rest == [MARK] && env.sync_folder(folder).is_ok() {
-            let _ = env.remove(&folder.join(MARK));
-        }
-    }
-    if !keep_folder {
-        let _ = env.remove_folder(folder);
-    }
-    let _ = env.sync_folder(if keep_folder { folder } else { parent(folder) });
-}
-
-/// Removes a database's tables in folders outside of its own, except those that `target` may own by
-/// now: opening that one removes them if it does not.
-fn remove_outer_tables(env: &dyn Env, folder: &Path, target: &Path) {
-    let Ok(old) = Manifest::read(env, folder) else { return };
-    let Ok(new) = Manifest::read(env, target) else { return };
-    let Ok(folders) = table_folders(env, folder, old.folders()) else { return };
-    for (i, outer) in folders.iter().enumerate().skip(1) {
-        if new.folders().contains(&old.folders()[i]) {
-            continue;
-        }
-        let Ok(held) = hold_within(env, outer) else { continue };
-        for table in old.tables().filter(|table| usize::from(table.meta.folder) == i) {
-            let _ = env.remove(&outer.join(table_file_name(table.meta.file_id())));
-        }
-        drop(held);
-        let _ = env.remove_folder(outer);
     }
 }
 

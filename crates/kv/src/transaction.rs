@@ -8,9 +8,9 @@
 //! Visibility has one implementation.
 
 use crate::commit::Validation;
-use crate::inner::Inner;
+use crate::inner::{Inner, closed};
 use crate::normalise::normalise;
-use crate::reader::{At, Held, closed, read_through};
+use crate::reader::{At, Held, read_through};
 use crate::trees::Entry;
 use base::fault_switch::{Switch, is_on};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo, Shape};

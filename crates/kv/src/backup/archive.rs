@@ -280,6 +280,24 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
+/// Passes a file's content to `take` in pieces of at most [`CONTENT_BYTES_MAX`] bytes; returns its
+/// length.
+pub(crate) fn read_all(
+    file: &dyn RandomReadFile,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<u64> {
+    let bytes = file.len_bytes().map_err(env_error)?;
+    let mut buffer = vec![0; CONTENT_BYTES_MAX.min(bytes as usize)];
+    let mut at = 0;
+    while at < bytes {
+        let piece = (bytes - at).min(buffer.len() as u64) as usize;
+        file.read_at(&mut buffer[..piece], at).map_err(env_error)?;
+        take(&buffer[..piece])?;
+        at += piece as u64;
+    }
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,10 +4,15 @@
 //! A person with a broken disk can read it without our program. Its last line is a checksum of all
 //! lines before, so damage to it is noticed. docs/formats/backup.md has the grammar.
 
+use crate::convert::env_error;
+use base::mark::{self, Mark};
 use base::{Corruption, checksum};
+use env::Env;
 use lsm::context::parse_table_file_name;
+use lsm::manifest::CURRENT;
 use std::fmt::Write;
 use std::path::Path;
+use store::{Error, ErrorKind};
 
 /// Name of the list in a folder. It is written last, so a folder without it is not a backup.
 pub(crate) const LIST: &str = "BACKUP";
@@ -124,6 +129,40 @@ fn is_table_name(name: &str) -> bool {
     name.strip_prefix("tables/").is_some_and(|file| {
         !file.contains(['/', '\\']) && parse_table_file_name(Path::new(file)).is_some()
     })
+}
+
+/// Reads the list of the backup in a folder.
+///
+/// # Errors
+/// `InvalidInput` where there is none, `Corruption` where it is damaged.
+pub(crate) fn read_list(env: &dyn Env, folder: &Path) -> store::Result<List> {
+    let path = folder.join(LIST);
+    match env.read_file(&path) {
+        Ok(bytes) => Ok(List::decode(&path, 0, &bytes)?),
+        Err(error) if error.is_not_found() => {
+            let what = folder.display();
+            let message = if env.exists(&folder.join(UNFINISHED)) {
+                mark::hit(Mark::BackupUnfinished);
+                format!(
+                    "{what} is a backup that did not finish\nhint: it cannot be used; remove it"
+                )
+            } else if env.exists(&folder.join(CURRENT)) {
+                format!(
+                    "{what} is a database, not a backup of one: it has no file {LIST} in it\n\
+                     hint: `backup` makes one"
+                )
+            } else {
+                format!("{what} is not a backup: there is no file {LIST} in it")
+            };
+            Err(Error::new(ErrorKind::InvalidInput, message))
+        }
+        Err(error) => Err(env_error(error)),
+    }
+}
+
+/// The error for a file that differs from its list entry.
+pub(crate) fn misfit(path: &Path, offset: u64, what: impl Into<String>) -> Error {
+    Corruption::new(path, offset, what).into()
 }
 
 #[cfg(test)]

@@ -15,18 +15,21 @@
 pub(crate) mod archive;
 pub(crate) mod list;
 
-use crate::Kv;
 use crate::convert::{env_error, tree_error};
-use crate::inner::Inner;
-use crate::open::{TABLES, WAL, create_folder, create_folder_within, create_private_folder};
+use crate::folder::{
+    TABLES, WAL, beside, create_folder, create_folder_within, create_private_folder, parent,
+};
+use crate::inner::{Inner, closed};
+use crate::kv::Kv;
 use crate::outside::{check_is_folder, check_is_outside};
+use crate::removal::remove_database;
 use crate::shared_files::SharedWriters;
-use archive::{CONTENT_BYTES_MAX, Writer, is_archive_name};
+use archive::{CONTENT_BYTES_MAX, Writer, is_archive_name, read_all};
 use base::mark::{self, Mark};
-use base::{Checksummer, Corruption, SeqNo, TableId};
+use base::{Checksummer, SeqNo, TableId};
 use env::sync::atomic::Ordering;
 use env::{Env, HeldFolder, MemoryEnv, RandomReadFile, ReadOptions};
-use list::{Entry, LIST, List, UNFINISHED};
+use list::{Entry, LIST, List, UNFINISHED, read_list};
 use lsm::context::{Context, table_file_name};
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
 use lsm::table::{BlockCache, Table, whole_file};
@@ -137,7 +140,7 @@ impl BackupPoint {
         // otherwise.
         let state = inner.flush_all_and(|| {
             let manifest = inner.manifest.lock();
-            let manifest = manifest.as_ref().ok_or_else(crate::reader::closed)?;
+            let manifest = manifest.as_ref().ok_or_else(closed)?;
             let state = manifest.state().clone();
             let tables = pinned(inner, &state)?;
             Ok((state, tables))
@@ -148,12 +151,12 @@ impl BackupPoint {
 
     fn of_reader(inner: &Arc<Inner>) -> Result<Self> {
         if inner.closing.load(Ordering::Acquire) {
-            return Err(crate::reader::closed());
+            return Err(closed());
         }
         crate::follower::refresh(inner)?;
         // Held until the memtables are written: the next refresh would add rows to them.
         let position = inner.follower.lock();
-        let position = position.as_ref().ok_or_else(crate::reader::closed)?;
+        let position = position.as_ref().ok_or_else(closed)?;
         let mut state = position.state.clone();
         let mut tables = pinned(inner, &state)?;
         let scratch: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
@@ -323,7 +326,7 @@ impl Backup<'_> {
         if made.is_err() {
             mark::hit(Mark::BackupClearedAway);
             // Best effort: a folder that cannot be removed has no list.
-            crate::restore::remove_database(env, target, was_there);
+            remove_database(env, target, was_there);
         }
         made
     }
@@ -405,7 +408,7 @@ impl Backup<'_> {
                     .to_owned(),
             ));
         }
-        let unfinished = crate::restore::beside(target, "unfinished");
+        let unfinished = beside(target, "unfinished");
         for path in [target, &unfinished] {
             if env.exists(path) {
                 return Err(invalid(format!(
@@ -414,7 +417,7 @@ impl Backup<'_> {
                 )));
             }
         }
-        let folder = crate::restore::parent(target);
+        let folder = parent(target);
         create_folder(env, folder)?;
         let made = self.pack(&unfinished).and_then(|report| {
             env.rename(&unfinished, target).map_err(env_error)?;
@@ -490,11 +493,11 @@ impl Earlier {
     fn read(env: &dyn Env, folder: &Path, state: &State) -> Result<Self> {
         let folder = env.resolved(folder).map_err(env_error)?;
         if !env.exists(&folder) {
-            crate::restore::read_list(env, &folder)?;
+            read_list(env, &folder)?;
         }
         check_is_folder(env, &folder)?;
         let _held = env.hold(&folder).map_err(env_error)?;
-        let list = crate::restore::read_list(env, &folder)?;
+        let list = read_list(env, &folder)?;
         if list.identity != state.identity().unwrap_or(0) {
             return Err(invalid(format!(
                 "{} is a backup of another database\nhint: name an earlier backup of this one",
@@ -603,24 +606,6 @@ impl Keep {
     }
 }
 
-/// Passes a file's content to `take` in pieces of at most [`CONTENT_BYTES_MAX`] bytes; returns its
-/// length.
-pub(crate) fn read_all(
-    file: &dyn RandomReadFile,
-    take: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<u64> {
-    let bytes = file.len_bytes().map_err(env_error)?;
-    let mut buffer = vec![0; CONTENT_BYTES_MAX.min(bytes as usize)];
-    let mut at = 0;
-    while at < bytes {
-        let piece = (bytes - at).min(buffer.len() as u64) as usize;
-        file.read_at(&mut buffer[..piece], at).map_err(env_error)?;
-        take(&buffer[..piece])?;
-        at += piece as u64;
-    }
-    Ok(bytes)
-}
-
 fn checksum_of(file: &dyn RandomReadFile) -> Result<u64> {
     let mut sum = Checksummer::default();
     read_all(file, &mut |content| {
@@ -653,9 +638,4 @@ fn is_same(a: &Arc<dyn Env>, b: &Arc<dyn Env>) -> bool {
 
 fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidInput, message)
-}
-
-/// The error for a file that differs from its list entry.
-pub(crate) fn misfit(path: &Path, offset: u64, what: impl Into<String>) -> Error {
-    Corruption::new(path, offset, what).into()
 }

@@ -1,18 +1,16 @@
-//! The names beside the target of a restore, and the renames between them.
+//! The names beside the target of a restore, and the renames between them: also where the restore
+//! was interrupted.
 //!
 //! # Invariants
 //! 1. At any time either the old database or the new one is whole, under the target's name or one
 //!    of these names; each rename is durable before the next.
 //! 2. Only folders with the restore's mark are removed.
 
-use super::{
-    MARK, Old, RestoreLock, beside, clear, invalid, keep_access, parent, remove_database,
-    remove_outer_tables, unmark,
-};
 use crate::convert::env_error;
-use crate::open::{LOCK, TABLES, WAL, create_folder_within};
+use crate::folder::{LOCK, TABLES, WAL, beside, create_folder_within, parent};
+use crate::removal::{MARK, clear, remove_database, remove_outer_tables};
 use base::mark::{self, Mark};
-use env::Env;
+use env::{Env, FolderLock};
 use lsm::manifest::CURRENT;
 use std::path::{Path, PathBuf};
 use store::{Error, ErrorKind, Result};
@@ -221,4 +219,85 @@ impl RestorePaths {
         // If a power cut undoes a removal, it is repeated later.
         let _ = env.sync_folder(parent(&self.target));
     }
+}
+
+/// Completes or undoes an interrupted restore to `target`; usually there is nothing to do.
+///
+/// # Errors
+/// `Locked` where a restore is running; a failed rename; no target, but a database at one of the
+/// names beside it that may be the right one.
+pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
+    let paths = RestorePaths::of(target);
+    if !paths.all().iter().any(|place| env.exists(place)) {
+        return Ok(());
+    }
+    let _held = env.hold(parent(target)).map_err(env_error)?;
+    let is_some_ours = paths.all().iter().any(|place| paths.is_ours(env, place));
+    if !is_some_ours && env.exists(target) {
+        return Ok(());
+    }
+    mark::hit(Mark::RestoreFound);
+    let lock = paths.lock(env)?;
+    let finished = paths.finish(env, false);
+    drop(lock);
+    finished
+}
+
+/// Removes the mark of a restore from the database in `folder`, which its opener has locked.
+pub(crate) fn unmark(env: &dyn Env, folder: &Path) -> Result<()> {
+    let mark = folder.join(MARK);
+    if !env.exists(&mark) {
+        return Ok(());
+    }
+    env.remove(&mark).map_err(env_error)?;
+    env.sync_folder(folder).map_err(env_error)
+}
+
+/// The lock of a restore. Its file is removed while the lock is held, so that no other process's
+/// lock is removed.
+pub(super) struct RestoreLock<'a> {
+    env: &'a dyn Env,
+    path: PathBuf,
+    _lock: Box<dyn FolderLock>,
+}
+
+impl Drop for RestoreLock<'_> {
+    fn drop(&mut self) {
+        // Best effort: a lock file that stays can be locked by the next restore.
+        let _ = self.env.remove(&self.path);
+    }
+}
+
+/// The previous contents of the target, locked until the restore ends.
+pub(super) enum Old {
+    Missing,
+    /// A folder that contains only this lock's file.
+    Empty(#[expect(dead_code, reason = "held")] Box<dyn FolderLock>),
+    /// A database to replace, under its current name.
+    Database(#[expect(dead_code, reason = "held")] Box<dyn FolderLock>),
+}
+
+/// Gives the files and folders of a new database the owner, group and mode of those that it
+/// replaces.
+fn keep_access(env: &dyn Env, old: &Path, new: &Path) -> Result<()> {
+    let copy = |from: &Path, to: &Path| env.copy_access(from, to).map_err(env_error);
+    let file = old.join(CURRENT);
+    let file = if env.exists(&file) { Some(file) } else { None };
+    for inner in [TABLES, WAL] {
+        let (from, to) = (old.join(inner), new.join(inner));
+        for name in env.list(&to).map_err(env_error)? {
+            file.iter().try_for_each(|file| copy(file, &to.join(&name)))?;
+        }
+        copy(if env.exists(&from) { &from } else { old }, &to)?;
+    }
+    for name in env.list(new).map_err(env_error)? {
+        if ![TABLES, WAL].contains(&&*name) {
+            file.iter().try_for_each(|file| copy(file, &new.join(&name)))?;
+        }
+    }
+    copy(old, new)
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, message)
 }
