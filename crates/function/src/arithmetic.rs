@@ -12,9 +12,10 @@
 //! All but `mod` and `signum` also work on vectors, elementwise. `temporal.rs` has the arithmetic
 //! of dates, timestamps and durations.
 
-use crate::Failure;
 use crate::call::{Call, Number};
-use crate::{temporal, vector};
+use crate::failure::Failure;
+use crate::temporal;
+use crate::vector;
 use model::{Decimal, Value};
 
 /// The implementations of an operator for integers, for floats, for decimals, and for dates,
@@ -176,7 +177,8 @@ pub(crate) fn round(args: &[Value]) -> Result<Value, Failure> {
 fn fold(call: Call<'_>, unit: i128, operator: &Operator) -> Result<Value, Failure> {
     let args = call.args();
     if temporal::is_among(args) {
-        return temporal::fold(call, operator.temporal);
+        let numbers = |pair: &[Value]| fold(call.with(pair), unit, operator);
+        return temporal::fold(call, operator.temporal, numbers);
     }
     if args.iter().any(|value| matches!(value, Value::Vector(_))) {
         return vector::fold(call, operator.float);

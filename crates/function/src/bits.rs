@@ -2,7 +2,8 @@
 
 use crate::budget::reserve;
 use crate::call::Call;
-use crate::{Failure, FunctionContext};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::Value;

@@ -6,7 +6,8 @@
 //! each function how its memory depends on the arguments, and one place requests it. Functions
 //! whose result depends on the values of their arguments make their own requests.
 
-use crate::{Failure, FunctionContext};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
 use model::{Value, Vector};
 
 /// Allocations below this size in bytes are not requested.
@@ -193,7 +194,8 @@ fn is_long(values: &[Value], than: u64, seen: &mut u64) -> bool {
 fn tree_bytes(value: &Value) -> u64 {
     match value {
         Value::List(items) => ITEM_BYTES + items.iter().map(tree_bytes).sum::<u64>(),
-        Value::Vector(vector) => ITEM_BYTES * crate::vector::len(vector) as u64,
+        Value::Vector(Vector::F32(items)) => ITEM_BYTES * items.len() as u64,
+        Value::Vector(Vector::F64(items)) => ITEM_BYTES * items.len() as u64,
         Value::Str(text) => ITEM_BYTES + text_tree_bytes(text),
         Value::Json(json) => ITEM_BYTES + text_tree_bytes(json.as_str()),
         other => ITEM_BYTES + 4 * heap_bytes(other),

@@ -1,11 +1,14 @@
 //! Typed access to the arguments of a call, with uniform error messages.
 
-use crate::Failure;
+use crate::failure::Failure;
 use model::{Decimal, Value, Vector};
 use std::fmt::{self, Write};
 
 /// Maximum number of characters of a value in a message.
 const SHOWN_MAX: usize = 40;
+
+/// Maximum number of items in a list that is built from a shorter input: ranges, windows, bits.
+pub const ITEMS_MAX: usize = 1 << 24;
 
 /// The name of a function and its arguments.
 #[derive(Clone, Copy)]
@@ -54,6 +57,11 @@ impl Number {
 impl<'a> Call<'a> {
     pub(crate) fn new(name: &'static str, args: &'a [Value]) -> Self {
         Self { name, args }
+    }
+
+    /// A call of the same function with other arguments.
+    pub(crate) fn with(self, args: &[Value]) -> Call<'_> {
+        Call { name: self.name, args }
     }
 
     pub(crate) fn args(self) -> &'a [Value] {
@@ -119,6 +127,18 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Argument `i` as an index into `len` items. Negative indexes count from the end. `len` itself
+    /// is allowed only if `end` is set.
+    pub(crate) fn index(self, i: usize, len: usize, end: bool) -> Result<usize, Failure> {
+        let given = self.int(i)?;
+        let from_start = if given < 0 { given.saturating_add_unsigned(len as u64) } else { given };
+        let found = usize::try_from(from_start).ok().filter(|&at| at < len || (end && at == len));
+        found.ok_or_else(|| {
+            let noun = if len == 1 { "item" } else { "items" };
+            self.fail(format_args!("index {given} is outside the list of {len} {noun}"))
+        })
+    }
+
     /// The error of an argument of the wrong kind.
     pub(crate) fn refuse(self, i: usize, wanted: &str) -> Failure {
         let place =
@@ -144,15 +164,13 @@ impl<'a> Call<'a> {
         Failure::new(format!("{}: {why}", self.name))
     }
 
-    /// Fails if a result would have more than [`crate::ITEMS_MAX`] items.
+    /// Fails if a result would have more than [`ITEMS_MAX`] items.
     pub(crate) fn check_items(self, items: u128) -> Result<(), Failure> {
-        if items <= crate::ITEMS_MAX as u128 {
+        if items <= ITEMS_MAX as u128 {
             return Ok(());
         }
-        Err(self.fail(format_args!(
-            "the result would have {items} items, the limit is {}",
-            crate::ITEMS_MAX
-        )))
+        Err(self
+            .fail(format_args!("the result would have {items} items, the limit is {ITEMS_MAX}")))
     }
 }
 

@@ -5,8 +5,8 @@
 //! == -0.0`. Numbers of all kinds are compared exactly, without rounding one of them. NaN equals
 //! itself and is above every number, so the order is total.
 
-use crate::Failure;
 use crate::call::{Call, Number, describe};
+use crate::failure::Failure;
 use crate::temporal;
 use model::{Decimal, Value};
 use std::cmp::Ordering;

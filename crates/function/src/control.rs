@@ -5,8 +5,8 @@
 //! number of arguments is checked as for any function. Both implementations must agree. negate and
 //! assert are ordinary functions.
 
-use crate::Failure;
 use crate::call::{Call, describe};
+use crate::failure::Failure;
 use model::Value;
 
 /// and (`stop` is false) and or (`stop` is true).

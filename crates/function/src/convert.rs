@@ -1,7 +1,7 @@
 //! to_string, to_int, to_float, to_decimal, to_bool, to_unity, to_uuid.
 
-use crate::Failure;
 use crate::call::{Call, Number};
+use crate::failure::Failure;
 use crate::json;
 use model::{Decimal, Json, Type, Value};
 use serde_json::Value as Tree;

@@ -5,7 +5,8 @@
 //! 2. Values extracted from JSON are scalars or stay JSON: arrays do not become lists.
 
 use crate::call::Call;
-use crate::{Failure, FunctionContext};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
 use model::{Json, JsonText, Value};
 use serde_json::Value as Tree;
 
@@ -130,7 +131,7 @@ pub(crate) fn maybe_get(args: &[Value]) -> Result<Value, Failure> {
 fn look_up(call: Call<'_>) -> Result<Value, Failure> {
     match call.value(0) {
         Value::List(items) => {
-            let i = crate::list::index(call, 1, items.len(), false)?;
+            let i = call.index(1, items.len(), false)?;
             Ok(items.get(i).cloned().unwrap_or(Value::Null))
         }
         Value::Json(json) => {

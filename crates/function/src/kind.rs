@@ -1,6 +1,6 @@
 //! Tests of a value's kind: is_null, is_int and others.
 
-use crate::Failure;
+use crate::failure::Failure;
 use model::Value;
 
 /// Applies a test to the argument.

@@ -1,9 +1,10 @@
 //! Functions on lists. Long lists are processed in pieces, with a check for cancellation between
 //! them.
 
-use crate::budget::{Growing, bytes_of, request_memory, reserve};
+use crate::budget::{Growing, MemoryEstimate, bytes_of, request_memory, reserve};
 use crate::call::Call;
-use crate::{Failure, FunctionContext, MemoryEstimate};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
 use base::{STEPS, sort_in_pieces};
 use model::Value;
 
@@ -107,24 +108,12 @@ pub(crate) fn concat(args: &[Value], context: &dyn FunctionContext) -> Result<Va
     }
 }
 
-/// Argument `i` as an index into `len` items. Negative indexes count from the end. `len` itself is
-/// allowed only if `end` is set.
-pub(crate) fn index(call: Call<'_>, i: usize, len: usize, end: bool) -> Result<usize, Failure> {
-    let given = call.int(i)?;
-    let from_start = if given < 0 { given.saturating_add_unsigned(len as u64) } else { given };
-    let found = usize::try_from(from_start).ok().filter(|&at| at < len || (end && at == len));
-    found.ok_or_else(|| {
-        let noun = if len == 1 { "item" } else { "items" };
-        call.fail(format_args!("index {given} is outside the list of {len} {noun}"))
-    })
-}
-
 /// The items from one index up to another, exclusive.
 pub(crate) fn slice(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("slice", args);
     let items = call.list(0)?;
-    let from = index(call, 1, items.len(), true)?;
-    let to = index(call, 2, items.len(), true)?;
+    let from = call.index(1, items.len(), true)?;
+    let to = call.index(2, items.len(), true)?;
     match items.get(from..to) {
         Some(items) => Ok(Value::List(copied(items, context)?)),
         None => Err(call.fail(format_args!("it would start at {from} and end before, at {to}"))),

@@ -1,7 +1,7 @@
 //! Functions on floats: exponentials, logarithms, trigonometry, distances on a sphere.
 
-use crate::Failure;
 use crate::call::Call;
+use crate::failure::Failure;
 use crate::vector;
 use model::Value;
 

@@ -1,7 +1,8 @@
 //! Random values, from the random bits that the caller provides.
 
 use crate::call::Call;
-use crate::{Failure, FunctionContext};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
 use model::Value;
 
 /// A float from 0 up to 1, exclusive, with 53 random bits.

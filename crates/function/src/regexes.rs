@@ -13,11 +13,15 @@
 
 use crate::budget::{Growing, bytes_of, request_memory, reserve};
 use crate::call::Call;
-use crate::{Failure, FunctionContext, TEXT_BYTES_MAX};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
 use base::STEPS;
 use model::Value;
 use regex::Regex;
 use std::cell::RefCell;
+
+/// Maximum length in bytes of a string that is built from shorter ones, by replacements.
+pub const TEXT_BYTES_MAX: usize = 1 << 28;
 
 /// Maximum number of expressions in the cache of a thread.
 const KEPT_MAX: usize = 16;

@@ -1,9 +1,13 @@
 //! The table of built-in functions: name, number of arguments, memory estimate, implementation. A
 //! new function needs a line here, in the order of the names.
 
+use crate::budget::MemoryEstimate;
+use crate::context::FunctionContext;
+use crate::failure::Failure;
+use crate::function::Function;
 use crate::{
-    Failure, Function, FunctionContext, MemoryEstimate, arithmetic, bits, comparison, control,
-    convert, json, kind, list, math, random, regexes, string, temporal, time, vector,
+    arithmetic, bits, comparison, control, convert, json, kind, list, math, random, regexes,
+    string, temporal, time, vector,
 };
 use model::calendar::SECOND_US;
 use model::{Decimal, Value};

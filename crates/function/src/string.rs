@@ -2,7 +2,8 @@
 
 use crate::budget::{Growing, UNASKED_BYTES, reserve};
 use crate::call::Call;
-use crate::{Failure, FunctionContext};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
 use model::Value;
 use unicode_normalization::UnicodeNormalization;
 

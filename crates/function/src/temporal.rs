@@ -16,8 +16,8 @@
 //! `+` and `*` take their operands in both orders. A result that is not exact is rounded to the
 //! nearest microsecond, halves away from zero. A result that does not fit is an error.
 
-use crate::Failure;
 use crate::call::{Call, Number};
+use crate::failure::Failure;
 use model::calendar::{DAY_US, SECOND_US, date_of_days, days_of_date, midnight_us};
 use model::{Decimal, Type, Value};
 
@@ -58,14 +58,22 @@ pub fn rounded_div(value: i128, divisor: u64) -> i128 {
     quotient + if rest.abs() * 2 >= divisor { value.signum() } else { 0 }
 }
 
-/// Combines two operands. The call is for messages.
+/// Combines two operands, one of them a date, a timestamp or a duration. The call is for messages.
 pub(crate) type Combine = fn(Call<'_>, &Value, &Value) -> Result<Value, Failure>;
 
-/// Combines the operands of `add`, `sub` or `mul` from left to right.
-pub(crate) fn fold(call: Call<'_>, combine: Combine) -> Result<Value, Failure> {
+/// Combines the operands of `add`, `sub` or `mul` from left to right. `numbers` combines two
+/// operands without dates, timestamps and durations, as in `1 + 2 + to_date(…)`.
+pub(crate) fn fold(
+    call: Call<'_>,
+    combine: Combine,
+    numbers: impl Fn(&[Value]) -> Result<Value, Failure>,
+) -> Result<Value, Failure> {
     let mut found = call.value(0).clone();
     for right in &call.args()[1..] {
-        found = combine(call, &found, right)?;
+        found = match is_temporal(&found) || is_temporal(right) {
+            true => combine(call, &found, right)?,
+            false => numbers(&[found, right.clone()])?,
+        };
     }
     Ok(found)
 }
@@ -81,7 +89,7 @@ pub(crate) fn add(call: Call<'_>, left: &Value, right: &Value) -> Result<Value, 
         (Value::Date(days), Value::Int(more)) | (Value::Int(more), Value::Date(days)) => {
             date(call, i64::from(*days).checked_add(*more))
         }
-        _ => numbers(call, left, right, crate::arithmetic::add),
+        _ => Err(unfitting(call, left, right)),
     }
 }
 
@@ -98,7 +106,7 @@ pub(crate) fn sub(call: Call<'_>, left: &Value, right: &Value) -> Result<Value, 
             timestamp(call, midnight_us(*days).and_then(|us| us.checked_sub(*less)))
         }
         (Value::Date(days), Value::Int(less)) => date(call, i64::from(*days).checked_sub(*less)),
-        _ => numbers(call, left, right, crate::arithmetic::sub),
+        _ => Err(unfitting(call, left, right)),
     }
 }
 
@@ -116,7 +124,7 @@ pub(crate) fn mul(call: Call<'_>, left: &Value, right: &Value) -> Result<Value, 
             }
             None => Err(unfitting(call, left, right)),
         },
-        _ => numbers(call, left, right, crate::arithmetic::mul),
+        _ => Err(unfitting(call, left, right)),
     }
 }
 
@@ -139,19 +147,6 @@ pub(crate) fn div(call: Call<'_>) -> Result<Value, Failure> {
             None => Err(unfitting(call, call.value(0), by)),
         },
         (left, right) => Err(unfitting(call, left, right)),
-    }
-}
-
-/// Two operands without dates, timestamps and durations, as in `1 + 2 + to_date(…)`.
-fn numbers(
-    call: Call<'_>,
-    left: &Value,
-    right: &Value,
-    compute: fn(&[Value]) -> Result<Value, Failure>,
-) -> Result<Value, Failure> {
-    match is_temporal(left) || is_temporal(right) {
-        true => Err(unfitting(call, left, right)),
-        false => compute(&[left.clone(), right.clone()]),
     }
 }
 

@@ -3,7 +3,9 @@
 //! `check("add(1, 2.5)", "3.5")` parses the call with a small parser of its own, so that the tests
 //! need no other crate. A result is shown as a literal, a failure as its message.
 
-use crate::{Failure, FunctionContext, lookup};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
+use crate::registry::lookup;
 use model::Value;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

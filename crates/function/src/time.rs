@@ -4,7 +4,8 @@
 //! time zone database is compiled in, so that a script gives the same result on every machine.
 
 use crate::call::Call;
-use crate::{Failure, FunctionContext};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::{Validity, Value};

@@ -4,7 +4,9 @@
 //! operands that are vectors have 32 bits. Distances have 64 bits.
 
 use crate::call::{Call, Number};
-use crate::{Failure, FunctionContext, random};
+use crate::context::FunctionContext;
+use crate::failure::Failure;
+use crate::random;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Value, Vector, VectorKind};

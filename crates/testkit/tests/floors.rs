@@ -15,6 +15,7 @@ fn no_module_imports_upward() {
         "engine-postgres",
         "engine-sqlite",
         "env",
+        "function",
         "kv",
         "model",
         "py-guard",

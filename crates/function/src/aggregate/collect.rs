@@ -1,10 +1,10 @@
 //! Aggregates that count, collect or choose values: count, count_unique, unique, union,
 //! group_count, collect, bit_xor, latest_by, smallest_by, choice_rand.
 
-use super::{Accumulate, value_bytes};
-use crate::Failure;
+use super::accumulate::{Accumulate, value_bytes};
 use crate::bits;
 use crate::call::Call;
+use crate::failure::Failure;
 use model::Value;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

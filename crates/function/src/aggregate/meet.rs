@@ -7,11 +7,11 @@
 //! 2. `first` returns a value in the form of any result: the union of one list is already sorted.
 //! 3. Null is ignored, except by and, or, union, bit_and, bit_or and min_cost, which fail.
 
-use super::{Accumulate, value_bytes};
-use crate::Failure;
+use super::accumulate::{Accumulate, value_bytes};
 use crate::bits;
 use crate::call::Call;
 use crate::comparison::compare;
+use crate::failure::Failure;
 use model::Value;
 use std::cmp::Ordering;
 

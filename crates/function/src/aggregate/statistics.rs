@@ -4,9 +4,9 @@
 //! Integers are added and multiplied exactly, and converted to a float once, at the end: the sum of
 //! `2^53`, `1` and `-2^53` is 1.
 
-use super::Accumulate;
-use crate::Failure;
+use super::accumulate::Accumulate;
 use crate::call::{Call, Number};
+use crate::failure::Failure;
 use crate::temporal::{duration_of_rows, rounded_div};
 use model::{Decimal, DecimalSum, Value};
 

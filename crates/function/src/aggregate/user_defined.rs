@@ -1,7 +1,8 @@
 //! User-defined aggregates: those that the program around the database registers by name.
 
-use super::{Accumulate, Aggregate};
-use crate::Failure;
+use super::accumulate::Accumulate;
+use super::definition::{Aggregate, ordinary};
+use crate::failure::Failure;
 use model::Value;
 use std::fmt;
 
@@ -19,7 +20,7 @@ pub struct UserAggregate {
 
 /// The placeholder in plans for every user-defined aggregate. The plan holds the [`UserAggregate`]
 /// next to it. It cannot be started itself.
-pub static OWN: Aggregate = super::ordinary("", usize::MAX, |_| {
+pub static OWN: Aggregate = ordinary("", usize::MAX, |_| {
     Err(Failure::new("an aggregate of the program's is begun by itself"))
 });
 
