@@ -11,7 +11,9 @@
 //! processing through progressive optimization*, SIGMOD 2004.
 
 use crate::ir::{Literal, Program, Rule};
-use crate::order::{Orderer, Sizes, Step, Version, is_positive};
+use crate::orderer::{BEGINNINGS_MAX, Orderer};
+use crate::sizes::Sizes;
+use crate::step::{Step, Version};
 
 /// Minimum number of rows in full scans for which an alternative is considered.
 const WHOLE_MIN: u64 = 1024;
@@ -32,9 +34,9 @@ pub(crate) fn find<'a>(
     if whole < WHOLE_MIN || rule.body.iter().any(Literal::is_random) {
         return None;
     }
-    let begins = rule.body.iter().enumerate().filter(|(_, literal)| is_positive(literal));
+    let begins = rule.body.iter().enumerate().filter(|(_, literal)| literal.is_positive());
     let mut found: Option<(u64, Orderer<'a>)> = None;
-    for (place, _) in begins.take(crate::order::BEGINNINGS_MAX) {
+    for (place, _) in begins.take(BEGINNINGS_MAX) {
         let mut other = Orderer::looking(program, rule, sizes);
         if other.run(Some(place), version).is_none() {
             let read = rows_read_whole(&other, sizes);

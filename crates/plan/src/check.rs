@@ -3,7 +3,8 @@
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Literal, PredicateKind, Program, Rule, Source, Var};
-use crate::order::{PipelinePlan, Step};
+use crate::pipeline::PipelinePlan;
+use crate::step::Step;
 
 /// Whether every head variable must be bound by now. Scripts with unbound variables are rejected
 /// only when bodies are ordered.
@@ -112,7 +113,9 @@ pub(crate) fn body(rule: &Rule, body: &PipelinePlan) {
 mod tests {
     use super::*;
     use crate::catalog::Catalog;
-    use crate::order::{self, Sizes, Version};
+    use crate::order;
+    use crate::sizes::Sizes;
+    use crate::step::Version;
 
     struct Nothing;
 

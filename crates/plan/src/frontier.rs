@@ -7,9 +7,9 @@
 //! starts with a full scan look cheap, for any start vertex.
 
 use crate::catalog::RelationInfo;
+use crate::duplicates::{Duplicates, asked_by_head, duplicates};
 use crate::ir::{Literal, Program, Rule, Source, Var};
-use crate::live::{self, Duplicates};
-use crate::order::Sizes;
+use crate::sizes::Sizes;
 
 /// State of the bound while a body is ordered.
 #[derive(Clone)]
@@ -26,9 +26,9 @@ impl Frontier {
     /// The state before the first step.
     pub(crate) fn new(program: &Program, rule: &Rule) -> Self {
         Self {
-            keeps_equal: live::duplicates(program, rule) == Duplicates::Keep,
+            keeps_equal: duplicates(program, rule) == Duplicates::Keep,
             values: vec![f64::INFINITY; rule.variables.len()],
-            in_head: live::asked_by_head(program, rule),
+            in_head: asked_by_head(program, rule),
         }
     }
 

@@ -19,8 +19,8 @@
 
 use crate::catalog::RelationInfo;
 use crate::distinct::are_distinct;
+use crate::duplicates::{Duplicates, duplicates};
 use crate::ir::{Expr, LITERALS_MAX, Literal, Program, Rule, Source, Var};
-use crate::live::{self, Duplicates};
 use crate::push::uses;
 use crate::stratify::components_of;
 use hashbrown::HashMap;
@@ -224,7 +224,7 @@ fn takes_equal_rows(program: &Program, rule: &Rule) -> bool {
         |literal: &&Literal| matches!(literal, Literal::Assign { value, .. } if is_leaf(value));
     let mut others = rule.body.iter().filter(|literal| !is_said(literal));
     let is_one = matches!((others.next(), others.next()), (Some(Literal::Atom { .. }), None));
-    is_one && live::duplicates(program, rule) == Duplicates::Merge
+    is_one && duplicates(program, rule) == Duplicates::Merge
 }
 
 /// A rule into which views are unfolded.

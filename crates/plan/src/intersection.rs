@@ -9,8 +9,9 @@
 //! such steps next to each other and records their number.
 
 use crate::ir::Var;
-use crate::order::{PlannedStep, Step};
 use crate::physical::{OperatorName, Physical};
+use crate::pipeline::PlannedStep;
+use crate::step::Step;
 
 /// Moves the steps of each intersection group next to each other. `places` is permuted in the same
 /// way.

@@ -380,6 +380,11 @@ impl Expr {
 }
 
 impl Literal {
+    /// Whether it is an atom that is not negated.
+    pub(crate) fn is_positive(&self) -> bool {
+        matches!(self, Self::Atom { negated: false, .. })
+    }
+
     /// Whether an expression in it is random ([`Expr::is_random`]).
     pub(crate) fn is_random(&self) -> bool {
         match self {

@@ -8,12 +8,33 @@
 //! 4. `magic`: rules are restricted to the values that the query needs (magic sets).
 //! 5. `stratify`: predicates are grouped into strata.
 //! 6. `order`: finds a join order for each rule, and one for each of its recursive atoms.
-//!    `alternative` adds an order to be tried first, `round_orders` others for a semi-naive round,
-//!    `row_order` one that finds the first rows of the result first, `intersection` groups steps
-//!    that are answered by intersection, `physical` names operators, `live` finds live variables,
-//!    and `distinct` proves rows distinct. Estimates and costs are those of `cost`.
+//!    `orderer` builds an order, `alternative` adds one to be tried first, `round_orders` others
+//!    for a semi-naive round, `row_order` one that finds the first rows of the result first,
+//!    `intersection` groups steps that are answered by intersection, `physical` names operators,
+//!    `live` finds live variables, and `distinct` proves rows distinct. Estimates are those of
+//!    `estimate`, costs those of `cost`.
 //!
 //! With debug assertions, `check` verifies the result of each pass.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `cost`, `search`: the cost model, and the parameters of searches.
+//! 2. `ir`, `catalog`: rules and stored relations.
+//! 3. `resolve::message`, `resolve::flatten`, `resolve::expression`, `resolve::scope`: errors,
+//!    disjunctions, expressions and variables of a rule that is resolved.
+//! 4. `resolve::resolver`: the state of name resolution.
+//! 5. `resolve::declare`, `resolve::spelled`, `resolve::search`, `resolve::literal`,
+//!    `resolve::in_order`, `resolve::input`, `resolve`: heads, atoms and rules.
+//! 6. `key_value`, `bounds`, `constants`, `duplicates`, `distinct`, `stratify`: facts about rules.
+//! 7. `push`, `inline`: passes that rewrite rules before they are ordered.
+//! 8. `step`, `physical`, `pipeline`: steps, their operators, the plan of a body.
+//! 9. `check`, `intersection`, `live`: passes over the steps of a body.
+//! 10. `sizes`, `frontier`, `estimate`: numbers of rows.
+//! 11. `orderer`, `finish`: one order of a body, and its plan.
+//! 12. `alternative`, `round_orders`, `row_order`: other orders of a body.
+//! 13. `order`, `magic`: the choice of an order, and magic sets, which follow it.
+//! 14. `query_plan`, `types`: the plan of a query, and the types of its columns.
 
 mod alternative;
 mod bounds;
@@ -22,6 +43,9 @@ mod check;
 mod constants;
 mod cost;
 mod distinct;
+mod duplicates;
+mod estimate;
+mod finish;
 mod frontier;
 mod inline;
 mod intersection;
@@ -30,12 +54,17 @@ mod key_value;
 mod live;
 mod magic;
 mod order;
+mod orderer;
 mod physical;
+mod pipeline;
 mod push;
+mod query_plan;
 mod resolve;
 mod round_orders;
 mod row_order;
 mod search;
+mod sizes;
+mod step;
 mod stratify;
 mod types;
 
@@ -45,73 +74,24 @@ pub use catalog::{
 };
 pub use constants::{Constant, Wanted};
 pub use cost::{LOOK_UP_ROWS, SEEK_ROWS};
+pub use duplicates::Duplicates;
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     SearchUse, Source, StoredUse, Var,
 };
-pub use live::Duplicates;
-pub use order::{Alternative, PipelinePlan, PlannedStep, Step, Version};
 pub use physical::{OperatorName, Physical};
+pub use pipeline::{Alternative, InOrder, PipelinePlan, PlannedStep, RowOrder, Ties};
+pub use query_plan::{GroupPlan, Plan, Reader, RulePlan};
 pub use resolve::{resolve, resolve_expression, resolve_over};
-pub use row_order::{InOrder, RowOrder, Ties};
 pub use search::{SearchInput, SearchMethod, SearchOutput};
+pub use step::{Step, Version};
 pub use stratify::Group;
 pub use types::{entry_types, head_types};
 
 use check::Heads;
-use order::Sizes;
 use row_order::FirstRows;
+use sizes::Sizes;
 use syntax::Diagnostic;
-
-/// An executable plan.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The rewritten rules.
-    pub program: Program,
-    /// The stored relations, with the indexes of [`Program::stored`].
-    pub infos: Vec<RelationInfo>,
-    /// Strata in evaluation order. Each is a strongly connected component of the dependency graph.
-    pub groups: Vec<GroupPlan>,
-    /// For each predicate, the index of its group; `usize::MAX` if it is not needed.
-    pub group_of: Vec<usize>,
-    /// Constant expressions to evaluate before any row is read.
-    pub constants: Vec<Constant>,
-}
-
-/// How the predicates of a stratum are computed.
-#[derive(Clone, Debug)]
-pub struct GroupPlan {
-    /// Its predicates.
-    pub group: Group,
-    /// Plans of the rules that define its inline predicates.
-    pub rules: Vec<RulePlan>,
-    /// Later groups that read it, in ascending order.
-    pub readers: Vec<Reader>,
-}
-
-/// A later group that reads a group.
-#[derive(Clone, Debug)]
-pub struct Reader {
-    /// Index of the reading group.
-    pub group: usize,
-    /// The reading rules, as ascending indexes into its [`GroupPlan::rules`].
-    pub rules: Vec<usize>,
-    /// Whether an algorithm of the group reads it.
-    pub is_input: bool,
-}
-
-/// How a rule is evaluated.
-#[derive(Clone, Debug)]
-pub struct RulePlan {
-    /// Index in [`Program::rules`].
-    pub rule: usize,
-    /// Plan of the initial evaluation. `None` for a rule that reads its own group, which is empty
-    /// then.
-    pub first: Option<PipelinePlan>,
-    /// Plans of the semi-naive rounds, one for each atom that reads the rule's own group. That atom
-    /// reads the delta.
-    pub rounds: Vec<PipelinePlan>,
-}
 
 /// Plans a query.
 ///
@@ -140,57 +120,9 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
         && let Ok((groups, _)) = plan_groups(query, &program, &infos, groups)
     {
         check::program("magic", Heads::Bound, &program, &infos);
-        return Ok(finished(program, infos, groups, constants));
+        return Ok(Plan::new(program, infos, groups, constants));
     }
-    Ok(finished(program, infos, groups, constants))
-}
-
-/// Builds the plan and records the readers of each group.
-fn finished(
-    program: Program,
-    infos: Vec<RelationInfo>,
-    mut groups: Vec<GroupPlan>,
-    constants: Vec<Constant>,
-) -> Plan {
-    let mut group_of = vec![usize::MAX; program.predicates.len()];
-    for (number, group) in groups.iter().enumerate() {
-        group.group.predicates.iter().for_each(|&predicate| group_of[predicate] = number);
-    }
-    let read_by = |source: &Source| match *source {
-        Source::Derived(read) => Some(group_of[read]),
-        Source::Stored(_) => None,
-    };
-    for reader in 0..groups.len() {
-        let mut found: Vec<(usize, Option<usize>)> = Vec::new();
-        for (place, rule) in groups[reader].rules.iter().enumerate() {
-            for literal in &program.rules[rule.rule].body {
-                if let Literal::Atom { source, .. } = literal {
-                    found.extend(read_by(source).map(|group| (group, Some(place))));
-                }
-            }
-        }
-        for &predicate in &groups[reader].group.predicates {
-            if let PredicateKind::Fixed(fixed) = &program.predicates[predicate].kind {
-                let inputs = fixed.inputs.iter().filter_map(|input| read_by(&input.source));
-                found.extend(inputs.map(|group| (group, None)));
-            }
-        }
-        for (read, place) in found {
-            // A group that reads itself is not a later reader.
-            let Some(of) = groups[..reader].get_mut(read) else { continue };
-            let is_new = of.readers.last().is_none_or(|last| last.group != reader);
-            if is_new {
-                of.readers.push(Reader { group: reader, rules: Vec::new(), is_input: false });
-            }
-            let Some(last) = of.readers.last_mut() else { continue };
-            match place {
-                None => last.is_input = true,
-                Some(place) if last.rules.last() == Some(&place) => {}
-                Some(place) => last.rules.push(place),
-            }
-        }
-    }
-    Plan { program, infos, groups, group_of, constants }
+    Ok(Plan::new(program, infos, groups, constants))
 }
 
 fn is_derived(literal: &Literal) -> bool {

@@ -18,7 +18,11 @@
 use crate::catalog::RelationInfo;
 use crate::cost;
 use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
-use crate::order::{self, Orderer, Sizes, Version};
+use crate::order;
+use crate::orderer::Orderer;
+use crate::pipeline::PipelinePlan;
+use crate::sizes::Sizes;
+use crate::step::Version;
 use crate::stratify::Group;
 use hashbrown::{HashMap, HashSet};
 
@@ -307,7 +311,7 @@ fn handed_on(
         }
     }
     let plan = order::order(program, rule, sizes, &|_| Version::Total).ok()?;
-    let order::PipelinePlan { places, steps, .. } = match plan.tried {
+    let PipelinePlan { places, steps, .. } = match plan.tried {
         Some(tried) => tried.plan,
         None => plan,
     };

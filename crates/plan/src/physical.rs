@@ -5,7 +5,7 @@
 //! best, a step is adaptive: execution chooses for each batch.
 
 use crate::catalog::RelationInfo;
-use crate::order::Step;
+use crate::step::Step;
 
 /// A physical operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

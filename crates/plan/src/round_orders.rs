@@ -14,9 +14,13 @@
 //!    same rows.
 //! 2. No order has a cross product.
 
+use crate::finish::finished;
 use crate::frontier::Frontier;
 use crate::ir::{Literal, Program, Rule};
-use crate::order::{self, BEGINNINGS_MAX, Orderer, PipelinePlan, Sizes, Step, Version};
+use crate::orderer::{BEGINNINGS_MAX, Orderer};
+use crate::pipeline::PipelinePlan;
+use crate::sizes::Sizes;
+use crate::step::{Step, Version};
 
 /// Fewest atoms of a body that has other orders. Two atoms are joined by as many rows from either.
 const ATOMS_MIN: usize = 3;
@@ -29,7 +33,7 @@ pub(crate) fn find(
     version: &dyn Fn(usize) -> Version,
     best: &PipelinePlan,
 ) -> Vec<PipelinePlan> {
-    let atoms = rule.body.iter().enumerate().filter(|(_, literal)| order::is_positive(literal));
+    let atoms = rule.body.iter().enumerate().filter(|(_, literal)| literal.is_positive());
     let atoms: Vec<usize> = atoms.map(|(place, _)| place).collect();
     let is_other = |literal: &Literal| literal.is_random() || matches!(literal, Literal::Search(_));
     if !(ATOMS_MIN..=BEGINNINGS_MAX).contains(&atoms.len()) || rule.body.iter().any(is_other) {
@@ -41,7 +45,7 @@ pub(crate) fn find(
         if other.run(Some(place), version).is_some() || has_cross_product(&other) {
             continue;
         }
-        let other = order::finished(program, rule, sizes, other);
+        let other = finished(program, rule, sizes, other);
         if other.places != best.places && found.iter().all(|one| one.places != other.places) {
             found.push(other);
         }

@@ -16,10 +16,15 @@
 use crate::bounds::{self, Selectivity};
 use crate::catalog::RelationInfo;
 use crate::cost;
+use crate::finish::finished;
 use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
 use crate::key_value::KeyValue;
-use crate::order::{self, Orderer, PipelinePlan, Sizes, Step, Version, is_positive};
+use crate::orderer::Orderer;
 use crate::physical::{OperatorName, Physical};
+use crate::pipeline::{InOrder, PipelinePlan, RowOrder, Ties};
+use crate::resolve::resolve_expression;
+use crate::sizes::Sizes;
+use crate::step::{Step, Version};
 use model::{Type, Value};
 
 /// Rows that a query is taken to ask for if its limit is a parameter.
@@ -30,46 +35,6 @@ const JOIN_DOUBT: f64 = 4.0;
 
 /// Bodies with more atoms are not searched for an order.
 const ATOMS_MAX: usize = 6;
-
-/// How a step reads in order.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RowOrder {
-    /// Whether it reads from the greatest key to the least.
-    pub backwards: bool,
-    /// Number of key columns after the prefix in whose order the result is.
-    pub columns: usize,
-    /// How rows that are equal in these columns come.
-    pub ties: Ties,
-    /// Estimated result rows for each row that is read.
-    pub kept: f64,
-    /// Estimated rows that the plan that sorts reads; `None` if it reads the same range of keys.
-    pub sorting_rows: Option<f64>,
-    /// Rows that the plan that sorts counts for each row of the range.
-    pub sorting_row_cost: f64,
-    /// Path and number of bound key columns by which the plan that sorts reads the relation first,
-    /// if these are other keys than those that are read in order.
-    pub sorting_lookup: Option<(usize, usize)>,
-}
-
-/// How rows come that are equal in the columns of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ties {
-    /// In the order of the result, or in any order if that does not matter.
-    InOrder,
-    /// In the reverse order of the result: the first of them are at the other end.
-    Reversed,
-    /// In another order. They have to be sorted.
-    Unordered,
-}
-
-/// A plan whose first rows are the first in the order of a query.
-#[derive(Clone, Debug)]
-pub struct InOrder {
-    /// The plan. One of its steps has a [`RowOrder`].
-    pub plan: PipelinePlan,
-    /// Rows that the query asks for, offset included, if that is known.
-    pub rows: Option<u64>,
-}
 
 /// The first rows in an order, as a query or an aggregate asks for them.
 pub(crate) struct FirstRows {
@@ -91,7 +56,7 @@ impl FirstRows {
         for (name, descends) in &options.order {
             order.push((headers.iter().position(|header| *header == name.text)?, *descends));
         }
-        let known = |expr: &syntax::Expr| match crate::resolve_expression(expr, &mut Vec::new()) {
+        let known = |expr: &syntax::Expr| match resolve_expression(expr, &mut Vec::new()) {
             Ok(Expr::Const(Value::Int(rows))) => u64::try_from(rows).ok(),
             _ => None,
         };
@@ -148,7 +113,7 @@ fn find_one(
     sorting: &PipelinePlan,
 ) -> Option<InOrder> {
     let atoms: Vec<usize> =
-        (0..rule.body.len()).filter(|&place| is_positive(&rule.body[place])).collect();
+        (0..rule.body.len()).filter(|&place| rule.body[place].is_positive()).collect();
     if atoms.len() > ATOMS_MAX || rule.body.iter().any(Literal::is_random) {
         return None;
     }
@@ -178,7 +143,7 @@ fn find_one(
     orderer.steps[best.at].step = best.step;
     orderer.steps[best.at].operator = Physical::Fixed(OperatorName::OrderedScan);
     orderer.steps[best.at].row_order = Some(best.row_order);
-    let plan = order::finished(program, rule, sizes, orderer);
+    let plan = finished(program, rule, sizes, orderer);
     Some(InOrder { plan, rows: first.rows })
 }
 

@@ -1,8 +1,8 @@
 //! Infers the types of result columns, as far as they are known before a query runs.
 
-use crate::Plan;
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, PredicateKind, Rule, Source, Var};
+use crate::query_plan::Plan;
 use model::{Type, Value};
 
 /// The type of each column of a rule, from a stored column or an expression. `None` if it is not

@@ -18,6 +18,7 @@ fn no_module_imports_upward() {
         "function",
         "kv",
         "model",
+        "plan",
         "py-guard",
         "relation",
         "search",

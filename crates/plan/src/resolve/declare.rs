@@ -1,7 +1,8 @@
 //! Declares the predicates of a query: their columns, and the source of their rows.
 
-use super::expression::note_parameters;
-use super::{Resolver, columns_text, count_text, error, first_row_len, resolve_expression};
+use super::expression::{note_parameters, resolve_expression};
+use super::message::{columns_text, count_text, error};
+use super::resolver::{Resolver, first_row_len};
 use crate::ir::{AggregateUse, FixedUse, Predicate, PredicateKind};
 use syntax::{Diagnostic, HeadItem, Ident, Span, closest};
 

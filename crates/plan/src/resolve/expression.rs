@@ -1,7 +1,7 @@
 //! Resolves expressions: looks up functions, checks the number of arguments, and replaces variables
 //! and parameters by indexes.
 
-use super::{count_text, error};
+use super::message::{count_text, error};
 use crate::ir::{Expr, Var};
 use model::Value;
 use syntax::{Diagnostic, Ident, Span, closest};

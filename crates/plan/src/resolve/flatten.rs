@@ -1,7 +1,7 @@
 //! Converts bodies to disjunctive normal form: a list of disjuncts, each a list of atoms that may
 //! be negated.
 
-use super::error;
+use super::message::error;
 use syntax::{Atom, Diagnostic, Formula, Span};
 
 /// Maximum number of rules that the disjunctions of one rule may produce.

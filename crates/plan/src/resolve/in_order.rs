@@ -11,7 +11,8 @@
 //! atom needs no rewriting: it is read in order anyway. A body in which `in` binds a variable is
 //! not rewritten, since the position in a list is not a column.
 
-use super::{Resolver, Scope};
+use super::resolver::Resolver;
+use super::scope::Scope;
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
 use syntax::{Args, Atom, Diagnostic, Expr, Ident, Span};
 
@@ -120,22 +121,4 @@ fn variables_of(atom: &Atom) -> impl Iterator<Item = &str> {
         Expr::Variable(ident) => Some(ident.text.as_str()),
         _ => None,
     })
-}
-
-impl Scope {
-    /// Records an atom's columns if the order of rows matters, including those that are not used
-    /// otherwise.
-    pub(super) fn note_row(&mut self, args: &mut [Option<Var>]) {
-        if self.rows.is_none() {
-            return;
-        }
-        for arg in args.iter_mut() {
-            let var = arg.unwrap_or_else(|| self.fresh());
-            *arg = Some(var);
-            let rows = self.rows.get_or_insert_default();
-            if !rows.contains(&var) {
-                rows.push(var);
-            }
-        }
-    }
 }

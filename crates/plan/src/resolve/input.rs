@@ -1,6 +1,8 @@
 //! Resolves the inputs of algorithms.
 
-use super::{Resolver, StoredAtom, columns_text, error, resolve_expression, were};
+use super::expression::resolve_expression;
+use super::message::{columns_text, error, were};
+use super::resolver::{Resolver, StoredAtom};
 use crate::ir::{FixedInput, Source};
 use syntax::{Args, Atom, Diagnostic, Ident, Span};
 

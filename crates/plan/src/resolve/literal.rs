@@ -1,7 +1,10 @@
 //! Turns the atoms of a body into literals.
 
+use super::expression::call;
+use super::message::{columns_text, error, were};
+use super::resolver::{Resolver, StoredAtom};
+use super::scope::{Scope, distinct_places};
 use super::search::SearchAtom;
-use super::{Resolver, Scope, StoredAtom, call, columns_text, error, were};
 use crate::ir::{Expr, Literal, Source, Var};
 use model::Value;
 use syntax::{Atom, Diagnostic, Ident, Span};
@@ -138,26 +141,6 @@ impl Resolver<'_> {
         body.push(Literal::Atom { source, args: vars, negated, at, span });
         Ok(())
     }
-
-    /// The variable for an argument of an atom. An argument that is not a variable adds an
-    /// assignment to the body.
-    pub(super) fn place(
-        &mut self,
-        arg: &syntax::Expr,
-        scope: &mut Scope,
-        body: &mut Vec<Literal>,
-    ) -> Result<Option<Var>, Diagnostic> {
-        match arg {
-            syntax::Expr::Variable(ident) if ident.text.starts_with('_') => Ok(None),
-            syntax::Expr::Variable(ident) => Ok(Some(scope.var(&ident.text))),
-            other => {
-                let value = self.scoped(other, scope)?;
-                let var = scope.fresh();
-                body.push(Literal::Assign { var, value, span: other.span() });
-                Ok(Some(var))
-            }
-        }
-    }
 }
 
 /// The negation of `var = value`. Like `=` it compares by identity, so `1` and `1.0` differ.
@@ -179,26 +162,4 @@ fn other_than(var: Var, value: Expr, span: Span) -> Expr {
 fn not_in(var: Var, list: Expr, span: Span) -> Expr {
     let is_in = call("is_in", vec![Expr::Var(var), list], span);
     call("negate", vec![is_in], span)
-}
-
-/// Renames repeated variables of a positive atom, except for the first occurrence. Negated atoms
-/// only compare, so they may repeat variables.
-pub(super) fn distinct_places(
-    args: &mut [Option<Var>],
-    negated: bool,
-    scope: &mut Scope,
-    body: &mut Vec<Literal>,
-) {
-    if negated {
-        return;
-    }
-    for place in 1..args.len() {
-        let (before, rest) = args.split_at_mut(place);
-        let Some(var) = rest[0] else { continue };
-        if before.contains(&Some(var)) {
-            let other = scope.fresh();
-            rest[0] = Some(other);
-            body.push(Literal::Same(var, other));
-        }
-    }
 }

@@ -1,6 +1,9 @@
 //! Turns search atoms into literals.
 
-use super::{Resolver, Scope, error, expression};
+use super::expression::expression;
+use super::message::error;
+use super::resolver::Resolver;
+use super::scope::Scope;
 use crate::ir::{self, Literal, SearchUse, Var};
 use crate::search::{SearchInput, SearchMethod, SearchParameter};
 use hashbrown::HashMap;

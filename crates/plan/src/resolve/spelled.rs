@@ -9,21 +9,10 @@
 //! algorithms, read a derived relation of decoded rows: a string without an id is in no row, which
 //! makes the negation true.
 
-use super::literal::distinct_places;
-use super::{Resolver, Scope};
+use super::resolver::Resolver;
+use super::scope::{Scope, SpelledAtom, distinct_places};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
 use syntax::{Diagnostic, Ident, Span};
-
-/// An atom over an encoded relation whose arguments are still strings.
-pub(super) struct SpelledAtom {
-    stored: usize,
-    /// The relation `{id => string}`, as an index into [`Program::stored`](crate::Program::stored).
-    names: usize,
-    /// The encoded columns.
-    columns: Vec<usize>,
-    args: Vec<Option<Var>>,
-    span: Span,
-}
 
 impl SpelledAtom {
     /// Appends the atom with ids, and the lookups of their strings.

@@ -1,34 +1,73 @@
 //! Estimates how many rows a literal reads and leaves, given the variables that are bound.
 
-use super::{Orderer, ValueDistribution, Version};
-use crate::bounds::Selectivity;
+use crate::bounds::{self, RangeHint, Selectivity};
 use crate::catalog::{AccessPath, PrefixStatistics};
 use crate::cost;
-use crate::ir::{Literal, Source, Var};
+use crate::ir::{Literal, Rule, Source, Var};
+use crate::key_value::KeyValue;
+use crate::sizes::Sizes;
+use crate::step::Version;
 
-impl Orderer<'_> {
-    /// Estimated rows that an atom or a list reads and leaves. `None` if it cannot be evaluated
-    /// yet.
-    pub(super) fn cost(&self, literal: &Literal, version: Version) -> Option<f64> {
+/// The variables that the literals so far bind, and what is known of their values.
+#[derive(Clone)]
+pub(crate) struct Bindings<'a> {
+    pub(crate) rule: &'a Rule,
+    pub(crate) sizes: &'a Sizes<'a>,
+    /// Whether the order may only use lookups of bound values.
+    pub(crate) looks: bool,
+    /// Whether every lookup is taken to find as many rows as the mean, however skewed the values.
+    pub(crate) means: bool,
+    /// For each variable, whether it is bound.
+    pub(crate) bound: Vec<bool>,
+    /// Valid for bound variables.
+    pub(crate) comes: Vec<ValueDistribution>,
+}
+
+/// How often the values of a variable repeat. If the data is skewed, the number of rows that a
+/// lookup finds depends on it.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum ValueDistribution {
+    /// Each value once, as far as known.
+    Once,
+    /// As often as in some other column.
+    Again,
+    /// As often as in this column of this stored relation.
+    From(usize, usize),
+}
+
+impl<'a> Bindings<'a> {
+    /// Before the first literal.
+    pub(crate) fn new(rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
+        let variables = rule.variables.len();
+        Self {
+            rule,
+            sizes,
+            looks: false,
+            means: false,
+            bound: vec![false; variables],
+            comes: vec![ValueDistribution::Once; variables],
+        }
+    }
+
+    /// Estimated rows that an atom or a list reads and leaves, of `rows` before it. `None` if it
+    /// cannot be evaluated yet.
+    pub(crate) fn cost(&self, literal: &Literal, version: Version, rows: f64) -> Option<f64> {
         match literal {
             Literal::Member { list, .. } => {
-                list.is_bound(&self.bound).then_some(self.rows * cost::LIST_ROWS)
+                list.is_bound(&self.bound).then_some(rows * cost::LIST_ROWS)
             }
             Literal::Search(search) => {
-                search.is_ready(&self.bound).then_some(self.rows * cost::SEARCH_COST)
+                search.is_ready(&self.bound).then_some(rows * cost::SEARCH_COST)
             }
             Literal::Atom { source, args, negated: false, at, .. } => {
-                if !at.iter().all(|at| at.is_bound(&self.bound))
-                    || !self.may_look(*source, args, at.is_some())
-                {
+                if !at.iter().all(|at| at.is_bound(&self.bound)) {
                     return None;
                 }
                 match *source {
                     Source::Derived(predicate) => Some(
-                        self.rows
-                            * self
-                                .derived_fanout(predicate, args, version)
-                                .max(cost::LOOKUP_COST_MIN),
+                        rows * self
+                            .derived_fanout(predicate, args, version)
+                            .max(cost::LOOKUP_COST_MIN),
                     ),
                     Source::Stored(stored) => {
                         let (path, prefix) = self.path(stored, args, at.is_some());
@@ -41,7 +80,7 @@ impl Orderer<'_> {
                             }
                             _ => 0.0,
                         };
-                        Some(self.rows * fanout.max(cost::LOOKUP_COST_MIN) + once)
+                        Some(rows * fanout.max(cost::LOOKUP_COST_MIN) + once)
                     }
                 }
             }
@@ -49,7 +88,7 @@ impl Orderer<'_> {
         }
     }
 
-    pub(super) fn derived_fanout(
+    pub(crate) fn derived_fanout(
         &self,
         predicate: usize,
         args: &[Option<Var>],
@@ -75,7 +114,7 @@ impl Orderer<'_> {
     ///
     /// A read with `@` uses the relation itself, because it needs all versions of a key, which are
     /// adjacent only there.
-    pub(super) fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
+    pub(crate) fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
         let is_bound = |&&column: &&usize| self.bound_key(stored, args, column).is_some();
         let paths = &self.sizes.infos[stored].paths;
         if is_at {
@@ -114,7 +153,7 @@ impl Orderer<'_> {
         best
     }
 
-    pub(super) fn stored_fanout(
+    pub(crate) fn stored_fanout(
         &self,
         stored: usize,
         path: usize,
@@ -197,5 +236,48 @@ impl Orderer<'_> {
             _ => rows.powf(1.0 / path.keys.len() as f64),
         };
         values.max(1.0)
+    }
+
+    /// The range that conditions imply for a key column of a stored relation that is not bound yet.
+    pub(crate) fn range(
+        &self,
+        stored: usize,
+        column: Option<usize>,
+        args: &[Option<Var>],
+    ) -> Option<Box<RangeHint>> {
+        let value = KeyValue::of(&self.sizes.infos[stored], args, column?)?;
+        match value.bound_var(self.rule, &self.bound) {
+            Some(_) => None,
+            None => bounds::find(self.rule, value),
+        }
+    }
+
+    /// The bound variable with the value of a key column of a stored relation.
+    pub(crate) fn bound_key(
+        &self,
+        stored: usize,
+        args: &[Option<Var>],
+        column: usize,
+    ) -> Option<Var> {
+        let value = KeyValue::of(&self.sizes.infos[stored], args, column)?;
+        value.bound_var(self.rule, &self.bound)
+    }
+
+    /// Records how often the values repeat that an atom binds.
+    pub(crate) fn come(&mut self, source: Source, args: &[Option<Var>]) {
+        for (column, var) in args.iter().enumerate() {
+            let Some(var) = *var else { continue };
+            if self.bound[var] {
+                continue;
+            }
+            self.comes[var] = match source {
+                Source::Derived(_) if args.len() == 1 => ValueDistribution::Once,
+                Source::Derived(_) => ValueDistribution::Again,
+                Source::Stored(stored) => match self.sizes.infos[stored].keys == 1 && column == 0 {
+                    true => ValueDistribution::Once,
+                    false => ValueDistribution::From(stored, column),
+                },
+            };
+        }
     }
 }
