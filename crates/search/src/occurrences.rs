@@ -73,7 +73,7 @@ pub(crate) fn of_phrase<D: Ord + Clone, S: PostingSource<D>>(
                 Some(known) if known.len().saturating_mul(LOOK_UP_POSTINGS) < count => {
                     source.word_among(word, known, positions)?
                 }
-                _ => source.word(word, positions)?,
+                known => source.word(word, known, positions)?,
             }
         };
         idfs[place] = scorer.idf(if is_prefix { list.documents.len() } else { count });
@@ -123,25 +123,22 @@ fn united<D: Ord + Clone>(mut lists: Vec<PostingList<D>>) -> PostingList<D> {
     let places = places.flat_map(|(list, of)| (0..of.documents.len()).map(move |at| (list, at)));
     let mut places: Vec<(usize, usize)> = places.collect();
     places.sort_unstable_by(|&(a, i), &(b, j)| lists[a].documents[i].cmp(&lists[b].documents[j]));
-    let mut out: PostingList<D> = PostingList::default();
-    for (list, at) in places {
-        let of = &lists[list];
-        let positions = of.positions.get(at);
-        if out.documents.last() == Some(&of.documents[at]) {
-            let last = out.documents.len() - 1;
-            out.frequencies[last] = out.frequencies[last].saturating_add(of.frequencies[at]);
-            if let (Some(out), Some(positions)) = (out.positions.last_mut(), positions) {
-                out.extend(positions);
-                out.sort_unstable();
-                // Two words at one position, as of `NGram`, are one place where the prefix is.
-                out.dedup();
-            }
-            continue;
-        }
-        out.documents.push(of.documents[at].clone());
-        out.frequencies.push(of.frequencies[at]);
-        out.lengths.push(of.lengths[at]);
-        out.positions.extend(positions.cloned());
+    let is_same = |a: &(usize, usize), b: &(usize, usize)| {
+        lists[a.0].documents[a.1] == lists[b.0].documents[b.1]
+    };
+    let (mut out, mut positions) = (PostingList::default(), Vec::new());
+    for same in places.chunk_by(is_same) {
+        let (list, at) = same[0];
+        out.documents.push(lists[list].documents[at].clone());
+        out.lengths.push(lists[list].lengths[at]);
+        let frequencies = same.iter().map(|&(list, at)| lists[list].frequencies[at]);
+        out.frequencies.push(frequencies.fold(0, u32::saturating_add));
+        positions.clear();
+        same.iter().for_each(|&(list, at)| positions.extend(lists[list].positions.get(at)));
+        positions.sort_unstable();
+        // Two words at one position, as of `NGram`, are one place where the prefix is.
+        positions.dedup();
+        out.positions.push(&positions);
     }
     out
 }
@@ -167,7 +164,7 @@ fn joined<D: Ord + Clone, S: PostingSource<D>>(
             if list.documents.get(*at) != Some(document) {
                 break;
             }
-            positions.push(list.positions.get(*at).map_or(&[][..], Vec::as_slice));
+            positions.push(list.positions.get(*at));
         }
         if positions.len() < lists.len() {
             continue;
@@ -177,7 +174,7 @@ fn joined<D: Ord + Clone, S: PostingSource<D>>(
             out.documents.push(document.clone());
             out.frequencies.push(u32::try_from(found.len()).unwrap_or(u32::MAX));
             out.lengths.push(lists[0].lengths[at[0]]);
-            out.positions.push(found);
+            out.positions.push(&found);
         }
     }
     Ok(out)
@@ -185,7 +182,7 @@ fn joined<D: Ord + Clone, S: PostingSource<D>>(
 
 /// The first place from `from` on whose item is not before the sought one, by galloping
 /// search.
-pub(crate) fn first_from<T>(items: &[T], from: usize, is_before: impl Fn(&T) -> bool) -> usize {
+pub fn first_from<T>(items: &[T], from: usize, is_before: impl Fn(&T) -> bool) -> usize {
     let (mut low, mut step) = (from, 1);
     while items.get(low + step).is_some_and(&is_before) {
         low += step;

@@ -1,6 +1,8 @@
 //! The postings of a word: the documents that contain it, and the trait through which the caller
 //! returns them. `exec/src/storage/text_index.rs` implements it over a relation.
 
+use crate::positions::PositionLists;
+
 /// Documents with a word, in ascending order, with the frequency, length and positions of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostingList<D> {
@@ -11,12 +13,12 @@ pub struct PostingList<D> {
     /// Number of words of each document.
     pub lengths: Vec<u32>,
     /// Positions of the word in each document, ascending; empty where they are not asked for.
-    pub positions: Vec<Vec<u32>>,
+    pub positions: PositionLists,
 }
 
 impl<D> Default for PostingList<D> {
     fn default() -> Self {
-        let (documents, positions) = (Vec::new(), Vec::new());
+        let (documents, positions) = (Vec::new(), PositionLists::default());
         Self { documents, frequencies: Vec::new(), lengths: Vec::new(), positions }
     }
 }
@@ -32,14 +34,20 @@ pub trait PostingSource<D> {
     /// Whatever the source reports.
     fn count(&mut self, word: &str) -> Result<usize, Self::Error>;
 
-    /// The documents that have a word.
+    /// The documents that have a word, if `among` is given only those of it, which ascend. All
+    /// postings of the word are read.
     ///
     /// # Errors
     /// As [`PostingSource::count`].
-    fn word(&mut self, word: &str, positions: bool) -> Result<PostingList<D>, Self::Error>;
+    fn word(
+        &mut self,
+        word: &str,
+        among: Option<&[D]>,
+        positions: bool,
+    ) -> Result<PostingList<D>, Self::Error>;
 
-    /// Those of some documents that have a word. They ascend. It looks each of them up, so it is
-    /// meant for few documents and a word that many have.
+    /// The same as [`PostingSource::word`] with `documents`, but each of them is looked up: for few
+    /// documents and a word that many have.
     ///
     /// # Errors
     /// As [`PostingSource::count`].

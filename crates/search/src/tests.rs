@@ -46,7 +46,7 @@ impl Index {
                 list.documents.push(number as u32);
                 list.frequencies.push(positions.len() as u32);
                 list.lengths.push(length);
-                list.positions.push(positions);
+                list.positions.push(&positions);
             }
             totals.documents += 1;
             totals.tokens += u64::from(length);
@@ -206,14 +206,22 @@ impl PostingSource<u32> for Index {
                 list.documents.push(*document);
                 list.frequencies.push(all.frequencies[at]);
                 list.lengths.push(all.lengths[at]);
-                list.positions.push(all.positions[at].clone());
+                list.positions.push(all.positions.get(at));
             }
         }
         Ok(list)
     }
 
-    fn word(&mut self, word: &str, _: bool) -> Result<PostingList<u32>, Infallible> {
-        Ok(self.words.get(word).cloned().unwrap_or_default())
+    fn word(
+        &mut self,
+        word: &str,
+        among: Option<&[u32]>,
+        positions: bool,
+    ) -> Result<PostingList<u32>, Infallible> {
+        match among {
+            Some(documents) => self.word_among(word, documents, positions),
+            None => Ok(self.words.get(word).cloned().unwrap_or_default()),
+        }
     }
 
     fn words_with(&mut self, prefix: &str, _: bool) -> Result<Vec<PostingList<u32>>, Infallible> {

@@ -15,10 +15,10 @@
 //! 3. `schema_epoch`, `running`, `vector_index`, `search_storage`, `catalog_view`,
 //!    `unique_index`: state that scripts share.
 //! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::extract`,
-//!    `dml::posting_rows`, `dml::band_rows`, `dml::search_rows`, `dml::vector_rows`,
-//!    `dml::search_writes`, `dml::target`, `dml::unique_check`, `dml::encode`, `dml::refusal`,
-//!    `dml::bulk_change`, `dml::bulk_load`, `dml::spec`, `dml::sources`, `dml::writer`,
-//!    `dml::trigger`, `dml::change_feed`: changes of rows.
+//!    `dml::posting_rows`, `dml::new_postings`, `dml::band_rows`, `dml::search_rows`,
+//!    `dml::vector_rows`, `dml::search_writes`, `dml::target`, `dml::unique_check`, `dml::encode`,
+//!    `dml::refusal`, `dml::bulk_change`, `dml::bulk_load`, `dml::spec`, `dml::sources`,
+//!    `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of rows.
 //! 5. `dml`: the folder itself.
 //! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
 //! 7. `admin`, `search_settings`, `vector_settings`, `vector_build`, `search_index`, `index`,

@@ -4,7 +4,7 @@ use crate::storage::access_path::StoredPath;
 use crate::storage::search_index::corrupt;
 use base::{Batch, Column, KeyRange, KeyRef, KeyShape, Keys, Projection};
 use model::{Type, decode_next, encode_str};
-use search::{Analyzer, PostingList, PostingSource, Totals, decode_positions};
+use search::{Analyzer, PostingList, PostingSource, Totals, first_from};
 use store::{Error, Read, Result};
 
 /// Postings that are read at a time.
@@ -185,7 +185,7 @@ impl<E: From<Error>> StoredPostings<'_, E> {
                 _ => &[],
             };
             let wrong = || index.corrupt("positions cannot be read");
-            list.positions.push(decode_positions(bytes).ok_or_else(wrong)?);
+            list.positions.push_encoded(bytes).ok_or_else(wrong)?;
         }
         Ok(())
     }
@@ -203,12 +203,24 @@ impl<D: DocumentKey, E: From<Error>> PostingSource<D> for StoredPostings<'_, E> 
         Ok(usize::try_from(documents).unwrap_or(usize::MAX))
     }
 
-    fn word(&mut self, word: &str, positions: bool) -> std::result::Result<PostingList<D>, E> {
+    fn word(
+        &mut self,
+        word: &str,
+        among: Option<&[D]>,
+        positions: bool,
+    ) -> std::result::Result<PostingList<D>, E> {
         let mut prefix = Vec::new();
         encode_str(word, &mut prefix);
         let (mut list, index) = (PostingList::default(), self.index);
+        let mut next = 0;
         self.each(&prefix, positions, &mut |key, rows, row| {
             let document = document_of(index, &key[prefix.len()..])?;
+            if let Some(among) = among {
+                next = first_from(among, next, |known| *known < document);
+                if among.get(next) != Some(&document) {
+                    return Ok(());
+                }
+            }
             Self::add(index, &mut list, document, (rows, row), positions)
         })?;
         Ok(list)

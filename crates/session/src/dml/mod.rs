@@ -10,6 +10,7 @@ pub(crate) mod coerce;
 pub(crate) mod dictionary_ids;
 pub(crate) mod encode;
 pub(crate) mod extract;
+pub(crate) mod new_postings;
 pub(crate) mod posting_rows;
 pub(crate) mod refusal;
 pub(crate) mod search_rows;

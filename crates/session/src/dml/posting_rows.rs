@@ -1,13 +1,13 @@
 //! The rows of full-text indexes. Counts are merged, so two transactions that change different rows
 //! do not conflict.
 
-use crate::dml::extract::{Extract, NewRows, RowChange, part_writes};
-use base::{Batch, Column, KeyRef, KeyspaceId, Kind, int_to_word};
+use crate::dml::extract::{Extract, RowChange, part_writes};
+use base::{Batch, Column, KeyRef, Kind, int_to_word};
 use exec::error::Result;
 use exec::storage::access_path::StoredPath;
 use exec::storage::text_index::TextIndex;
 use model::{Value, encode_str};
-use search::encode_positions;
+use search::{Token, encode_positions};
 use std::collections::BTreeMap;
 use store::{Kinds, TableWrites};
 
@@ -23,47 +23,7 @@ pub(crate) struct Document {
 }
 
 /// Documents and occurrences of words; those of the empty word are documents and words altogether.
-type TermCounts = BTreeMap<String, (i64, i64)>;
-
-/// The rows of a new full-text index.
-pub(crate) struct PostingRows<'i> {
-    index: &'i TextIndex,
-    postings: Batch,
-    counts: TermCounts,
-}
-
-impl<'i> PostingRows<'i> {
-    pub(crate) fn new(index: &'i TextIndex) -> Self {
-        let postings = Batch::new(&index.postings.shape);
-        Self { index, postings, counts: TermCounts::new() }
-    }
-}
-
-impl NewRows for PostingRows<'_> {
-    fn add(&mut self, extract: &Extract<'_>, row: &[Value]) -> Result<()> {
-        if let Some(document) = Document::of(self.index, extract, row)? {
-            document.count(1, &mut self.counts);
-            for (word, positions) in &document.words {
-                document.append_posting(word, positions, &mut self.postings);
-            }
-        }
-        Ok(())
-    }
-
-    fn bytes(&self) -> u64 {
-        self.postings.heap_bytes() as u64
-    }
-
-    fn take(&mut self, is_last: bool) -> Vec<(KeyspaceId, Batch)> {
-        let TextIndex { postings, terms, .. } = self.index;
-        let rows = std::mem::replace(&mut self.postings, Batch::new(&postings.shape));
-        let mut taken = vec![(postings.keyspace, rows)];
-        if is_last {
-            taken.push((terms.keyspace, count_rows(terms, &self.counts)));
-        }
-        taken
-    }
-}
+pub(crate) type TermCounts = BTreeMap<String, (i64, i64)>;
 
 /// The writes to a full-text index for changed rows.
 ///
@@ -100,16 +60,8 @@ impl Document {
         extract: &Extract<'_>,
         row: &[Value],
     ) -> Result<Option<Self>> {
-        let text = match extract.value(row)? {
-            None => return Ok(None),
-            Some(Value::Str(text)) => text,
-            Some(other) => {
-                let hint = "its extractor makes the text of a row: to_string(…) makes one";
-                return Err(extract.refused(&other, "a String", hint));
-            }
-        };
+        let Some(tokens) = analyzed(index, extract, row)? else { return Ok(None) };
         let mut words = BTreeMap::<String, Vec<u32>>::new();
-        let tokens = index.analyzer.tokens(&text);
         let length = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
         for token in tokens {
             words.entry(token.text).or_default().push(token.position);
@@ -138,19 +90,50 @@ impl Document {
 
     /// Appends the posting of one of its words.
     fn append_posting(&self, word: &str, positions: &[u32], out: &mut Batch) {
-        let mut key = Vec::with_capacity(word.len() + 3 + self.key.len());
-        encode_str(word, &mut key);
-        key.extend_from_slice(&self.key);
-        out.keys.push(KeyRef::Bytes(&key));
-        let frequency = positions.len() as i64;
-        for (column, count) in out.values.iter_mut().zip([frequency, i64::from(self.length)]) {
-            push_int(column, count);
-        }
-        if let Some(Column::Bytes(column)) = out.values.get_mut(2) {
-            column.push(Some(&encode_positions(positions)));
-        }
-        out.rows += 1;
+        let counts = (positions.len() as u32, self.length);
+        append_posting(word, &self.key, counts, &encode_positions(positions), out);
     }
+}
+
+/// The words of a row; `None` if the row is not indexed.
+///
+/// # Errors
+/// As [`Document::of`].
+pub(crate) fn analyzed(
+    index: &TextIndex,
+    extract: &Extract<'_>,
+    row: &[Value],
+) -> Result<Option<Vec<Token>>> {
+    match extract.value(row)? {
+        None => Ok(None),
+        Some(Value::Str(text)) => Ok(Some(index.analyzer.tokens(&text))),
+        Some(other) => {
+            let hint = "its extractor makes the text of a row: to_string(…) makes one";
+            Err(extract.refused(&other, "a String", hint))
+        }
+    }
+}
+
+/// Appends the posting of a word in a document with this key, the word's encoded positions, and
+/// how often the document has the word and any word.
+pub(crate) fn append_posting(
+    word: &str,
+    key: &[u8],
+    (frequency, length): (u32, u32),
+    positions: &[u8],
+    out: &mut Batch,
+) {
+    let mut bytes = Vec::with_capacity(word.len() + 3 + key.len());
+    encode_str(word, &mut bytes);
+    bytes.extend_from_slice(key);
+    out.keys.push(KeyRef::Bytes(&bytes));
+    for (column, count) in out.values.iter_mut().zip([frequency, length]) {
+        push_int(column, i64::from(count));
+    }
+    if let Some(Column::Bytes(column)) = out.values.get_mut(2) {
+        column.push(Some(positions));
+    }
+    out.rows += 1;
 }
 
 fn push_int(column: &mut Column, int: i64) {
@@ -186,7 +169,7 @@ fn change_postings(
 }
 
 /// Rows of counts.
-fn count_rows(path: &StoredPath, counts: &TermCounts) -> Batch {
+pub(crate) fn count_rows(path: &StoredPath, counts: &TermCounts) -> Batch {
     let mut rows = Batch::new(&path.shape);
     let mut key = Vec::new();
     for (word, &(documents, occurrences)) in counts {

@@ -6,7 +6,8 @@
 
 use crate::dml::band_rows::{BandRows, band_writes};
 use crate::dml::extract::{Extractor, NewRows, RowChange};
-use crate::dml::posting_rows::{PostingRows, posting_writes};
+use crate::dml::new_postings::NewPostings;
+use crate::dml::posting_rows::posting_writes;
 use crate::search_storage::search_storage;
 use base::KeyspaceId;
 use exec::error::Result;
@@ -66,7 +67,7 @@ impl SearchIndex {
     /// Collects the rows of a new index.
     pub(crate) fn new_rows(&self) -> Box<dyn NewRows + '_> {
         match &self.storage {
-            Storage::Text(index) => Box::new(PostingRows::new(index)),
+            Storage::Text(index) => Box::new(NewPostings::new(index)),
             Storage::Bands(index) => Box::new(BandRows::new(index)),
             Storage::Vector(_) => unreachable!("`SearchWriter` keeps them apart"),
         }

@@ -325,3 +325,34 @@ fn a_search_in_a_rule_that_is_asked_for_some_values_finds_the_same() {
         assert_eq!(run(&engine, script), want, "{script}");
     }
 }
+
+#[test]
+fn an_index_that_is_made_in_several_portions_has_the_same_rows() {
+    let [small, large] = [2 << 20, 1 << 30].map(|memory_bytes_max| {
+        let engine = engine_of(2, memory_bytes_max);
+        run(&engine, ":create doc {k: Int => text: String}");
+        for part in 0..20_i64 {
+            let text = |k: i64| format!("word{} of all W{} words of {k} of", k * k % 97, k % 1_000);
+            let rows: Vec<_> = (part * 500..part * 500 + 500).map(|k| (k, text(k))).collect();
+            import(&engine, ChangeKind::Put, &rows);
+        }
+        let settings = "extractor: text, tokenizer: Simple, filters: [Lowercase]";
+        run(&engine, &format!("::fts create doc:words {{{settings}}}"));
+        engine
+    });
+    // About 70,000 postings take more than a fourth of the smaller memory.
+    let sums = "?[count(k), sum(f), sum(l)] := \
+                *doc:words{word, src_k: k, frequency: f, total_length: l}";
+    let some = "?[k, word, f, l, p] := k % 50 == 3, \
+                *doc:words{word, src_k: k, frequency: f, total_length: l, positions: p}";
+    for script in [sums, some] {
+        assert_eq!(run(&small, script), run(&large, script));
+    }
+    for (word, documents) in [("of", 10_000), ("w7", 10), ("9999", 1)] {
+        let script = format!("?[count(k)] := ~doc:words{{k | query: '{word}', k: 100000}}");
+        assert_eq!(run(&small, &script), [[Value::Int(documents)]], "{word}");
+    }
+    let check =
+        "?[k, s] := ~doc:words{k | query: 'word5 w7', k: 9, score_kind: 'bm25', bind_score: s}";
+    assert_eq!(run(&small, check), run(&large, check));
+}
