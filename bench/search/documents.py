@@ -64,7 +64,7 @@ class Quipu:
         self.orders.create_index("by_city", "/customer/addr/city")
 
     def one(self, key: int) -> float:
-        """A document as Python values, of which one is returned."""
+        """The total of a document that became Python values."""
         return self.orders[key]["total"]
 
     def many(self, keys: list[int]) -> float:
@@ -99,7 +99,7 @@ class Quipu:
 
 
 class SqlEngine:
-    """What SQLite and DuckDB have in common."""
+    """The common part of SQLite and DuckDB."""
 
     connection: Any
     city = "json_extract(doc, '$.customer.addr.city')"
@@ -108,7 +108,7 @@ class SqlEngine:
     merged = "json_patch(doc, '{\"paid\":true}')"
 
     def one(self, key: int) -> float:
-        """A document as Python values, of which one is returned."""
+        """The total of a document that became Python values."""
         row = self.connection.execute("select doc from orders where id = ?", [key]).fetchone()
         return json.loads(row[0])["total"]
 

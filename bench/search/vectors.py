@@ -318,8 +318,8 @@ def shown(report: dict[str, Any]) -> str:
     count, dimensions = report["vectors"]
     rows = []
     for what in report["of"][names[0]]:
-        figures = [report["of"][name][what] for name in names]
-        rows.append([what, *(f"{figure:.4f}" if "recall" in what else digits(figure) for figure in figures)])
+        shape = "{:.4f}".format if what.startswith("recall") else digits
+        rows.append([what, *(shape(report["of"][name][what]) for name in names)])
     return markdown([f"{count:,} by {dimensions}", *names], rows)
 
 
