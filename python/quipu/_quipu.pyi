@@ -2317,7 +2317,8 @@ class Graph:
             Figures of the import.
 
         Raises:
-            InvalidInputError: Columns are missing or have other types. Nothing was imported.
+            InvalidInputError: Columns are missing or have other types, or values are no vertices; see
+                :meth:`import_arrow`. Nothing was imported.
             MissingFileError: There is no such file.
             LimitError: As in :meth:`import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
@@ -2332,6 +2333,9 @@ class Graph:
     ) -> ImportReport:
         """Import a table or stream: pyarrow, Polars, pandas, DuckDB, and other collections of edges.
 
+        Vertices of numbers may be floats that are whole numbers, as pandas has them in columns where
+        some are missing. A fraction, NaN, null, or a float above 2**53 is an error.
+
         Args:
             table: An object with Arrow's PyCapsule interface, a LazyFrame, a dict of columns, a list
                 of pairs or triples, an array of two or three columns, a NetworkX graph, or a sparse
@@ -2345,8 +2349,8 @@ class Graph:
             Figures of the import.
 
         Raises:
-            InvalidInputError: The object is none of these, or columns are missing or have other
-                types. Nothing was imported.
+            InvalidInputError: The object is none of these, columns are missing or have other types,
+                or values are no vertices. Nothing was imported.
             LimitError: As in :meth:`import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
@@ -2364,7 +2368,7 @@ class Graph:
         This is the fastest way for very many edges. For a few thousand use :meth:`upsert_many`.
 
         Args:
-            us: Sources.
+            us: Sources. Floats that are whole numbers are integers; see :meth:`import_arrow`.
             vs: Targets, one per source.
             ws: Weights, one per edge; ``None``: 1 each.
             missing: As in :meth:`import_csv`, for weights that are NaN or masked.
@@ -2375,7 +2379,7 @@ class Graph:
 
         Raises:
             InvalidInputError: The columns differ in length, or there are weights, but the graph has
-                none. Nothing was imported.
+                none, or values are no vertices. Nothing was imported.
             LimitError: As in :meth:`import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """

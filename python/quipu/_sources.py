@@ -91,18 +91,7 @@ def _array(array: np.ndarray[Any, Any]) -> tuple[list[str], list[Any]]:
     if array.ndim != 2 or array.shape[1] not in (2, 3):
         raise InvalidInputError(f"an array of edges has two or three columns, not the shape {array.shape}")
     names = ["source", "target", "weight"][: array.shape[1]]
-    columns = [array[:, i] for i in range(array.shape[1])]
-    if array.dtype.kind == "f":
-        columns[:2] = [_whole(column) for column in columns[:2]]
-    return names, columns
-
-
-def _whole(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Vertices beside float weights are floats in an array."""
-    whole = column.astype("int64")
-    if not np.array_equal(whole, column):
-        raise InvalidInputError("the vertices of an array of floats must be whole numbers")
-    return whole
+    return names, [array[:, i] for i in range(array.shape[1])]
 
 
 def _rows(rows: Iterable[Any]) -> tuple[list[str], list[Any]]:

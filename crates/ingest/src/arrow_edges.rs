@@ -2,9 +2,9 @@
 //!
 //! Columns are found as in text (`columns.rs`): those that the caller names, else those with
 //! well-known names, else by position if there are no other columns. The index of a pandas frame is
-//! left out. Integers of any width are accepted as integer vertices, strings of any layout and
-//! UUIDs as string vertices; decimals and booleans are weights. Anything else is an error that says
-//! what to do.
+//! left out. Integers of any width, and floats that are whole numbers, are accepted as integer
+//! vertices, strings of any layout and UUIDs as string vertices; decimals and booleans are weights.
+//! Anything else is an error that says what to do.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,7 +15,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::{
-    EdgeChunk, InputError, StrColumn, Weights,
+    EdgeChunk, InputError, SKIPPED_KEPT_MAX, StrColumn, Weights,
     columns::{self, ColumnInfo, Positions},
     error::{Place, show},
     i64_to_word,
@@ -29,8 +29,9 @@ use crate::{
 /// a missing weight; NaN is a value.
 ///
 /// # Errors
-/// The columns cannot be found or have other types, or a row has a null or negative vertex, or an
-/// integer out of range. The message names the row.
+/// The columns cannot be found or have other types, or a weight is an integer out of range. The
+/// message names the row. Nulls and numbers that are no vertices are counted in
+/// [`EdgeChunk::unfit`].
 pub fn read_batch(
     batch: &RecordBatch,
     file: &str,
@@ -121,10 +122,14 @@ pub fn types_of_batch(
     let at = positions(batch.schema_ref(), file, &weighted)?;
     let is_unsigned = |column: usize| {
         let array = plain(batch.column(column).as_ref(), &DataType::Int64);
-        match integers(&array) {
-            Some(Integers::Signed(values)) => values.iter().all(|&value| value >= 0),
-            Some(Integers::Unsigned(_)) => true,
-            None => false,
+        match (integers(&array), arrow_cast::cast(&array, &DataType::Float64)) {
+            (Some(Integers::Signed(values)), _) => values.iter().all(|&value| value >= 0),
+            (Some(Integers::Unsigned(_)), _) => true,
+            (None, Ok(floats)) if array.data_type().is_floating() => {
+                // NaN is refused for any type of vertices.
+                !floats.as_primitive::<Float64Type>().iter().flatten().any(|value| value < 0.0)
+            }
+            (None, _) => false,
         }
     };
     match vertex {
@@ -171,6 +176,23 @@ pub(crate) struct Rows<'a> {
     pub(crate) at: Positions,
 }
 
+/// Values of a column that are no vertices.
+#[derive(Default)]
+struct Unfit {
+    count: u64,
+    /// The first ones, with their rows.
+    first: Vec<(usize, InputError)>,
+}
+
+impl Unfit {
+    fn add(&mut self, row: usize, error: impl FnOnce() -> InputError) {
+        self.count += 1;
+        if self.first.len() < SKIPPED_KEPT_MAX {
+            self.first.push((row, error()));
+        }
+    }
+}
+
 /// A column of integers, widened to 64 bits where needed.
 enum Integers<'a> {
     Signed(Cow<'a, [i64]>),
@@ -198,12 +220,23 @@ impl Rows<'_> {
         };
         let (source, target) = (plain(source, &kind), plain(target, &kind));
         let (source, target) = (source.as_ref(), target.as_ref());
+        let mut unfit = [Unfit::default(), Unfit::default()];
         if self.options.vertex == VertexType::Str {
-            self.texts(source, from, &mut out.src_str)?;
-            self.texts(target, to, &mut out.dst_str)?;
+            self.texts(source, from, &mut out.src_str, &mut unfit[0])?;
+            self.texts(target, to, &mut out.dst_str, &mut unfit[1])?;
         } else {
-            self.words(source, from, &mut out.src)?;
-            self.words(target, to, &mut out.dst)?;
+            self.words(source, from, &mut out.src, &mut unfit[0])?;
+            self.words(target, to, &mut out.dst, &mut unfit[1])?;
+        }
+        let unfit_count = unfit.iter().map(|of| of.count).sum();
+        if unfit_count > 0 {
+            let mut first: Vec<_> = unfit.into_iter().flat_map(|of| of.first).collect();
+            // The sort is stable: sources come before targets of the same row.
+            first.sort_by_key(|(row, _)| *row);
+            out.reset(self.options.weight);
+            out.unfit = first.into_iter().map(|(_, error)| error).take(SKIPPED_KEPT_MAX).collect();
+            out.unfit_count = unfit_count;
+            return Ok(());
         }
         if let (Some(weight), Some(column)) = (weight, self.at.weight) {
             let nulls = match &mut out.weights {
@@ -242,37 +275,87 @@ impl Rows<'_> {
         array: &dyn Array,
         column: usize,
         out: &mut Vec<u64>,
+        unfit: &mut Unfit,
     ) -> Result<(), InputError> {
         let signed = self.options.vertex == VertexType::I64;
         let expected = if signed { "integers" } else { "unsigned integers" };
+        let whole = match array.data_type().is_floating() {
+            true => Some(self.whole_numbers(array, column, unfit)?),
+            false => None,
+        };
+        let is_float = whole.is_some();
+        let array = whole.as_ref().map_or(array, |whole| whole as &dyn Array);
         let Some(integers) = integers(array) else {
             return Err(self.wrong_type(expected, array, column));
         };
-        self.no_nulls(array, column)?;
-        let bad = match (&integers, signed) {
+        if is_float {
+            let Integers::Signed(values) = integers else { return Ok(()) };
+            out.extend(values.iter().map(|&v| if signed { i64_to_word(v) } else { v as u64 }));
+            return Ok(());
+        }
+        let (expected, is_fit): (_, &dyn Fn(usize) -> bool) = match (&integers, signed) {
             (Integers::Unsigned(values), false) => {
                 out.extend_from_slice(values);
-                None
+                ("", &|_| true)
             }
             (Integers::Signed(values), true) => {
                 out.extend(values.iter().map(|&v| i64_to_word(v)));
-                None
+                ("", &|_| true)
             }
             (Integers::Signed(values), false) => {
                 out.extend(values.iter().map(|&v| v as u64));
-                let bad = values.iter().position(|&v| v < 0);
-                bad.map(|row| (row, "an unsigned integer", values[row].to_string()))
+                ("an unsigned integer", &|row| values[row] >= 0)
             }
             (Integers::Unsigned(values), true) => {
                 out.extend(values.iter().map(|&v| i64_to_word(v as i64)));
-                let bad = values.iter().position(|&v| i64::try_from(v).is_err());
-                bad.map(|row| (row, "an integer below 2^63", values[row].to_string()))
+                ("an integer below 2^63", &|row| i64::try_from(values[row]).is_ok())
             }
         };
-        match bad {
-            None => Ok(()),
-            Some((row, expected, found)) => Err(self.bad(row, column, expected, found)),
+        let nulls = array.logical_nulls();
+        for row in 0..array.len() {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                unfit.add(row, || self.bad(row, column, "a vertex", "null".to_owned()));
+            } else if !is_fit(row) {
+                let found = || match &integers {
+                    Integers::Signed(values) => values[row].to_string(),
+                    Integers::Unsigned(values) => values[row].to_string(),
+                };
+                unfit.add(row, || self.bad(row, column, expected, found()));
+            }
         }
+        Ok(())
+    }
+
+    /// Floats as integers. Those of other libraries become floats where some are missing.
+    fn whole_numbers(
+        &self,
+        array: &dyn Array,
+        column: usize,
+        unfit: &mut Unfit,
+    ) -> Result<Int64Array, InputError> {
+        let floats = arrow_cast::cast(array, &DataType::Float64)
+            .map_err(|_| self.wrong_type("integers", array, column))?;
+        let floats = floats.as_primitive::<Float64Type>();
+        let (max, bits) = whole_max(array.data_type());
+        let signed = self.options.vertex == VertexType::I64;
+        let min = if signed { -max } else { 0.0 };
+        let is_whole = |value: f64| value.trunc() == value && (min..=max).contains(&value);
+        if floats.null_count() > 0 || !floats.values().iter().all(|&value| is_whole(value)) {
+            let from = if signed { format!("-2^{bits}") } else { "0".to_owned() };
+            let expected = format!("a whole number from {from} to 2^{bits}");
+            for (row, value) in floats.iter().enumerate() {
+                match value {
+                    None => {
+                        unfit.add(row, || self.bad(row, column, "a vertex", "null".to_owned()));
+                    }
+                    Some(value) if !is_whole(value) => {
+                        unfit.add(row, || self.bad(row, column, &expected, value.to_string()));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(floats.values().iter().map(|&value| value as i64).collect())
     }
 
     fn texts(
@@ -280,6 +363,7 @@ impl Rows<'_> {
         array: &dyn Array,
         column: usize,
         out: &mut StrColumn,
+        unfit: &mut Unfit,
     ) -> Result<(), InputError> {
         let (values, keys) = match array.as_any_dictionary_opt() {
             Some(dictionary) => (dictionary.values().as_ref(), Some(dictionary)),
@@ -289,7 +373,14 @@ impl Rows<'_> {
         {
             return Err(self.wrong_type("strings", array, column));
         }
-        self.no_nulls(array, column)?;
+        // Logical nulls, because a dictionary may have nulls among its values.
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        if let Some(nulls) = nulls {
+            for row in (0..nulls.len()).filter(|&row| nulls.is_null(row)) {
+                unfit.add(row, || self.bad(row, column, "a vertex", "null".to_owned()));
+            }
+            return Ok(());
+        }
         // Without nulls and with at least one row the dictionary has at least one value.
         let keys = keys.map(|dictionary| dictionary.normalized_keys());
         let index = |row: usize| keys.as_ref().map_or(row, |keys| keys[row]);
@@ -359,16 +450,6 @@ impl Rows<'_> {
         Ok(())
     }
 
-    fn no_nulls(&self, array: &dyn Array, column: usize) -> Result<(), InputError> {
-        // Logical nulls, because a dictionary may have nulls among its values.
-        let row =
-            array.logical_nulls().and_then(|nulls| (0..nulls.len()).find(|&i| nulls.is_null(i)));
-        match row {
-            None => Ok(()),
-            Some(row) => Err(self.bad(row, column, "a vertex", "null".to_owned())),
-        }
-    }
-
     fn bad(&self, row: usize, column: usize, expected: &str, found: String) -> InputError {
         let row = self.first_row + row as u64 + 1;
         InputError::whole(self.file, expected, found).at(Place::Row(row), column_number(column))
@@ -384,10 +465,9 @@ impl Rows<'_> {
             {
                 error.hint("for names use text vertices (str)")
             }
-            (kind, VertexType::Str) if kind.is_integer() => {
+            (kind, VertexType::Str) if kind.is_integer() || kind.is_floating() => {
                 error.hint("for numbers use integer vertices (u64 or i64)")
             }
-            (kind, _) if kind.is_floating() => error.hint("cast the column to integers"),
             _ => error,
         }
     }
@@ -424,6 +504,18 @@ fn plain(array: &dyn Array, to: &DataType) -> ArrayRef {
         _ => None,
     };
     converted.unwrap_or_else(|| array.slice(0, array.len()))
+}
+
+/// The largest whole number up to which floats of a type hold all whole numbers, and its logarithm
+/// to base 2. Above it a float may be the rounded value of another number.
+#[must_use]
+pub fn whole_max(of: &DataType) -> (f64, u32) {
+    let bits = match of {
+        DataType::Float16 => 11,
+        DataType::Float32 => f32::MANTISSA_DIGITS,
+        _ => f64::MANTISSA_DIGITS,
+    };
+    ((1_u64 << bits) as f64, bits)
 }
 
 /// UUIDs as text.
@@ -555,6 +647,9 @@ mod tests {
         let options = EdgeOptions { columns: picked, vertex, weight, default_weight: 9.0, missing };
         let mut out = EdgeChunk::default();
         read_batch(&batch, "table", 100, &options, &mut out).map_err(|e| e.to_string())?;
+        if out.unfit_count > 0 {
+            return Err(crate::vertices_error(out.unfit_count, &out.unfit).to_string());
+        }
         Ok((0..out.len()).map(|i| out.describe(i, vertex).unwrap()).collect())
     }
 
@@ -584,6 +679,59 @@ mod tests {
     }
 
     #[test]
+    fn floats_that_are_whole_numbers_are_vertices() {
+        let floats = || -> Vec<(&str, ArrayRef)> {
+            vec![
+                ("a", Arc::new(Float64Array::from(vec![3.0, 9007199254740992.0]))),
+                ("b", Arc::new(Float32Array::from(vec![-0.0, 16.0]))),
+            ]
+        };
+        for of in [U64, I64] {
+            let found = read(floats(), of, WeightType::None, None).unwrap();
+            assert_eq!(found, ["3 0", "9007199254740992 16"]);
+        }
+    }
+
+    #[test]
+    fn floats_beyond_the_whole_numbers_that_they_can_hold_are_no_vertices() {
+        let refused = |array: ArrayRef, of| {
+            let good: ArrayRef = Arc::new(Int64Array::from(vec![1; array.len()]));
+            read(vec![("a", good), ("b", array)], of, WeightType::None, None).unwrap_err()
+        };
+        let single = |value: f32| -> ArrayRef { Arc::new(Float32Array::from(vec![1.0, value])) };
+        let most = vec![("a", single(16777216.0)), ("b", single(0.0))];
+        assert_eq!(read(most, U64, WeightType::None, None).unwrap(), ["1 1", "16777216 0"]);
+        let large = refused(single(16777218.0), U64);
+        let want =
+            "table row 102, column 2: expected a whole number from 0 to 2^24, found 16777218";
+        assert_eq!(large, want);
+        let infinite = refused(single(f32::NEG_INFINITY), I64);
+        let want =
+            "table row 102, column 2: expected a whole number from -2^24 to 2^24, found -inf";
+        assert_eq!(infinite, want);
+    }
+
+    #[test]
+    fn values_that_are_no_vertices_are_counted_with_their_places() {
+        let floats =
+            |values: Vec<Option<f64>>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
+        let columns = vec![
+            ("src", floats(vec![Some(1.0), None, Some(3.0), Some(-4.0)])),
+            ("dst", floats(vec![Some(2.5), Some(f64::NAN), Some(1e300), Some(4.0)])),
+        ];
+        let error = read(columns, U64, WeightType::None, None).unwrap_err();
+        let want = "table row 101, column 2: expected a whole number from 0 to 2^53, found 5 values \
+                    that are none: 2.5 (row 101), null (row 102), NaN (row 102), ";
+        assert!(error.starts_with(want), "{error}");
+        assert!(error.ends_with("0 (row 103), -4 (row 104)"), "{error}");
+        let many: ArrayRef = Arc::new(Int64Array::from(vec![-1; 12]));
+        let error = read(vec![("a", many.clone()), ("b", many)], U64, WeightType::None, None);
+        let error = error.unwrap_err();
+        assert!(error.contains("found 24 values that are none: -1 (row 101), -1 (row 101)"));
+        assert!(error.ends_with("-1 (row 105), -1 (row 105), …"), "{error}");
+    }
+
+    #[test]
     fn strings_of_any_layout_are_vertices() {
         let dictionary: DictionaryArray<Int8Type> = ["x", "y", "x"].into_iter().collect();
         let view = StringViewArray::from(vec!["a", "a longer string than twelve bytes", ""]);
@@ -607,10 +755,16 @@ mod tests {
         assert_eq!(negative, "table row 101, column 2: expected an unsigned integer, found -7");
         let large = of(Arc::new(UInt64Array::from(vec![1, u64::MAX])), I64);
         assert!(large.starts_with("table row 102, column 2: expected an integer below 2^63"));
-        let float = of(Arc::new(Float64Array::from(vec![1.0, 2.0])), U64);
-        assert!(
-            float.starts_with("table column 2: expected unsigned integers, found type Float64")
-        );
+        for (bad, found) in [(2.5, "2.5"), (f64::NAN, "NaN"), (9007199254740994.0, "900719925")] {
+            let float = of(Arc::new(Float64Array::from(vec![1.0, bad])), U64);
+            let expected = "table row 102, column 2: expected a whole number from 0 to 2^53, ";
+            assert!(float.starts_with(&format!("{expected}found {found}")), "{float}");
+        }
+        let null = of(Arc::new(Float32Array::from(vec![Some(1.0), None])), U64);
+        assert_eq!(null, "table row 102, column 2: expected a vertex, found null");
+        let negative = of(Arc::new(Float64Array::from(vec![-7.0, 1.0])), U64);
+        let want = "table row 101, column 2: expected a whole number from 0 to 2^53, found -7";
+        assert_eq!(negative, want);
         let text = of(Arc::new(StringArray::from(vec!["a", "b"])), U64);
         assert!(text.contains("hint: for names use text vertices"), "{text}");
         assert!(of(Arc::new(BooleanArray::from(vec![true, true])), U64).contains("Boolean"));

@@ -127,6 +127,11 @@ pub struct EdgeChunk {
     /// The number of edges whose weight is missing. They are in the columns only if the options
     /// give them a weight.
     pub missing_count: u64,
+    /// The first [`SKIPPED_KEPT_MAX`] values of a table that are no vertices, in input order.
+    pub unfit: Vec<InputError>,
+    /// The number of values of a table that are no vertices. The chunk then has no edges, and the
+    /// input cannot be imported; see [`crate::vertices_error`].
+    pub unfit_count: u64,
     /// Number of records of the input, if it is to be compared with the number in its header.
     pub records: u64,
 }
@@ -152,6 +157,8 @@ impl EdgeChunk {
         self.skipped_count = 0;
         self.missing.clear();
         self.missing_count = 0;
+        self.unfit.clear();
+        self.unfit_count = 0;
         self.records = 0;
         match (&mut self.weights, weight) {
             (Weights::Float(weights), WeightType::Float) => weights.clear(),

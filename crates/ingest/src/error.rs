@@ -109,6 +109,20 @@ pub fn missing_error(count: u64, first: &[InputError]) -> InputError {
     )
 }
 
+/// The error for values that are no vertices: that of the first one, or how many there are, and the
+/// first places.
+#[must_use]
+pub fn vertices_error(count: u64, first: &[InputError]) -> InputError {
+    let Some(one) = first.first() else { return InputError::whole("", "vertices", "other values") };
+    if count == 1 {
+        return one.clone();
+    }
+    let places: Vec<_> = first.iter().map(|e| format!("{} ({})", e.found, e.place)).collect();
+    let more = if count > first.len() as u64 { ", …" } else { "" };
+    let found = format!("{count} values that are none: {}{more}", places.join(", "));
+    InputError { found, ..one.clone() }
+}
+
 /// Why reading stopped.
 #[derive(Debug)]
 pub enum Error {

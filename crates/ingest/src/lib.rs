@@ -70,7 +70,7 @@ mod zip;
 pub use decompress::{Compression, decompressor};
 pub use dialect::{Delimiter, Dialect, SNIFF_BYTES, Syntax, sniff};
 pub use edges::{EdgeChunk, SKIPPED_KEPT_MAX, StrColumn, Weights};
-pub use error::{Error, InputError, Place, missing_error};
+pub use error::{Error, InputError, Place, missing_error, vertices_error};
 pub use formats::{GraphFormat, GraphReader};
 pub use guess::guess_types;
 pub use matrix_market::Matrix;

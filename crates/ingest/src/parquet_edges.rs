@@ -289,6 +289,8 @@ pub fn types_of<R: ChunkReader + 'static>(
             match leaf.and_then(|leaf| leaf.statistics()) {
                 Some(Statistics::Int64(of)) => of.min_opt().is_some_and(|&min| min >= 0),
                 Some(Statistics::Int32(of)) => of.min_opt().is_some_and(|&min| min >= 0),
+                Some(Statistics::Double(of)) => of.min_opt().is_some_and(|&min| min >= 0.0),
+                Some(Statistics::Float(of)) => of.min_opt().is_some_and(|&min| min >= 0.0),
                 _ => false,
             }
         })

@@ -1,6 +1,7 @@
 //! Input columns: NumPy arrays, lists and Arrow data, as vertices of a graph or keys of blobs and
 //! counters.
 
+use crate::edge_source::is_missing;
 use crate::error::{OrRaise, invalid};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -15,17 +16,22 @@ use std::fmt::Display;
 pub(crate) struct Noun {
     pub(crate) one: &'static str,
     pub(crate) many: &'static str,
+    /// Whether floats that are whole numbers are accepted.
+    pub(crate) may_be_float: bool,
 }
 
+/// Maximum number of wrong values that a message shows.
+const PLACES_MAX: usize = 10;
+
 /// Vertices of graphs.
-pub(crate) const VERTEX: Noun = Noun { one: "a vertex", many: "vertices" };
+pub(crate) const VERTEX: Noun = Noun { one: "a vertex", many: "vertices", may_be_float: true };
 /// Keys of blobs and counters.
-pub(crate) const KEY: Noun = Noun { one: "a key", many: "keys" };
+pub(crate) const KEY: Noun = Noun { one: "a key", many: "keys", may_be_float: false };
 
 /// The numbers of counters.
-pub(crate) const NUMBER: Noun = Noun { one: "a number", many: "numbers" };
+pub(crate) const NUMBER: Noun = Noun { one: "a number", many: "numbers", may_be_float: false };
 /// Weights of edges.
-pub(crate) const WEIGHT: Noun = Noun { one: "a weight", many: "weights" };
+pub(crate) const WEIGHT: Noun = Noun { one: "a weight", many: "weights", may_be_float: false };
 
 /// A column of vertices or keys. It borrows NumPy's memory where it can.
 pub(crate) enum Column<'py> {
@@ -140,17 +146,29 @@ pub(crate) fn column<'py>(
         }
         "i" | "u" => integers(&numpy, &array, kind == "u", signed, &not_one),
         // Python integers past 63 bits make an array of objects.
-        "O" => extracted(&array.call_method0("tolist")?, signed, |error| {
-            match error.is_instance_of::<PyOverflowError>(py) {
-                true => invalid(&format!("{many} are integers from {range}, and some are not")),
-                false => PyTypeError::new_err(format!("{many} must be integers, and some are not")),
-            }
+        "O" => extracted(&array.call_method0("tolist")?, noun, signed, |error| match error
+            .is_instance_of::<PyOverflowError>(
+            py,
+        ) {
+            true => invalid(&format!("{many} are integers from {range}, and some are not")),
+            false => PyTypeError::new_err(format!("{many} must be integers, and some are not")),
         }),
         // NumPy makes floats of a list that mixes small and very large integers.
         "f" if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
-            extracted(value, signed, |_| {
+            extracted(value, noun, signed, |_| {
                 PyTypeError::new_err(format!("{many} must be integers, not floats"))
             })
+        }
+        // Other libraries make floats of integers where some are missing.
+        "f" if noun.may_be_float => {
+            let bits = match dtype.getattr("itemsize")?.extract::<usize>()? {
+                2 => 11,
+                4 => f32::MANTISSA_DIGITS,
+                _ => f64::MANTISSA_DIGITS,
+            };
+            let floats = numpy.call_method1("ascontiguousarray", (array, "float64"))?;
+            let floats = floats.cast_into::<PyArray1<f64>>()?.try_readonly()?;
+            whole(slice(&floats)?.iter().copied().map(Item::Float), noun, signed, bits)
         }
         _ => Err(PyTypeError::new_err(format!("{many} must be integers, not {dtype}"))),
     }
@@ -185,16 +203,85 @@ fn integers<'py>(
     Ok(Column::Owned(ints.iter().map(|&int| int.cast_unsigned()).collect()))
 }
 
-/// A column of a list of Python integers.
+/// A column of a list of Python integers, and of whole floats where the noun allows them.
 fn extracted<'py>(
     list: &Bound<'py, PyAny>,
+    noun: Noun,
     signed: bool,
     wrong: impl Fn(PyErr) -> PyErr,
 ) -> PyResult<Column<'py>> {
-    Ok(match signed {
-        true => Column::OwnedI64(list.extract().map_err(wrong)?),
-        false => Column::Owned(list.extract().map_err(wrong)?),
-    })
+    let found = match signed {
+        true => list.extract().map(Column::OwnedI64),
+        false => list.extract().map(Column::Owned),
+    };
+    match found {
+        Err(error) if noun.may_be_float && error.is_instance_of::<PyTypeError>(list.py()) => {
+            let item = |item: PyResult<Bound<'py, PyAny>>| {
+                let item = item?;
+                if is_missing(&item) {
+                    return Ok(Item::Float(f64::NAN));
+                }
+                let int = item.extract().map(Item::Int);
+                int.or_else(|_| item.extract().map(Item::Float)).map_err(&wrong)
+            };
+            let items = list.try_iter()?.map(item).collect::<PyResult<Vec<_>>>()?;
+            if !items.iter().any(|item| matches!(item, Item::Float(value) if !value.is_nan())) {
+                return Err(wrong(error));
+            }
+            whole(items.into_iter(), noun, signed, f64::MANTISSA_DIGITS)
+        }
+        found => found.map_err(wrong),
+    }
+}
+
+/// A number that may be a vertex.
+enum Item {
+    Int(i128),
+    Float(f64),
+}
+
+/// A column of numbers of at most 2^bits where they are floats, which are whole numbers.
+///
+/// # Errors
+/// The number of those that are not, and the first places.
+fn whole<'py>(
+    items: impl Iterator<Item = Item>,
+    noun: Noun,
+    signed: bool,
+    bits: u32,
+) -> PyResult<Column<'py>> {
+    let max = (1_u64 << bits) as f64;
+    let (min, least) = if signed { (-max, i128::from(i64::MIN)) } else { (0.0, 0) };
+    let most = if signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
+    let (mut ints, mut bad, mut first) = (Vec::new(), 0_usize, Vec::new());
+    for (at, item) in items.enumerate() {
+        let (is_fit, int, shown): (_, _, &dyn Display) = match &item {
+            Item::Int(int) => ((least..=most).contains(int), *int, int),
+            Item::Float(float) => {
+                let is_whole = float.trunc() == *float && (min..=max).contains(float);
+                (is_whole, *float as i128, float)
+            }
+        };
+        ints.push(int);
+        if !is_fit {
+            bad += 1;
+            if first.len() < PLACES_MAX {
+                first.push(format!("{shown} at position {at}"));
+            }
+        }
+    }
+    if bad == 0 {
+        return Ok(match signed {
+            true => Column::OwnedI64(ints.into_iter().map(|int| int as i64).collect()),
+            false => Column::Owned(ints.into_iter().map(|int| int as u64).collect()),
+        });
+    }
+    let from = if signed { format!("-2**{bits}") } else { "0".to_owned() };
+    let range = format!("whole numbers from {from} to 2**{bits}");
+    let more = if bad > first.len() { ", …" } else { "" };
+    let are = if bad == 1 { "1 is" } else { &format!("{bad} are") };
+    let places = first.join(", ");
+    Err(invalid(&format!("{} as floats are {range}, and {are} not: {places}{more}", noun.many)))
 }
 
 /// An input column of 64-bit signed integers.

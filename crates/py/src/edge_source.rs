@@ -7,8 +7,8 @@ use crate::error::{OrRaise, invalid};
 use crate::frames::frame;
 use crate::python_code::attached;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, NullArray,
-    RecordBatch, UInt64Array,
+    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, LargeStringArray,
+    NullArray, RecordBatch, UInt64Array,
 };
 use arrow_schema::{Field, Schema};
 use env::sync::Mutex;
@@ -256,6 +256,10 @@ fn array_of(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         "i" => Arc::new(numbers::<i64, Int64Array>(&data, "int64", |i, _| is_null(i))?),
         "u" => Arc::new(numbers::<u64, UInt64Array>(&data, "uint64", |i, _| is_null(i))?),
         "b" => Arc::new(numbers::<bool, BooleanArray>(&data, "bool", |i, _| is_null(i))?),
+        "f" if data.getattr("itemsize")?.extract::<usize>()? == size_of::<f32>() => {
+            let is_missing = |i, value: f32| is_null(i) || value.is_nan();
+            Arc::new(numbers::<f32, Float32Array>(&data, "float32", is_missing)?)
+        }
         "f" => {
             let is_missing = |i, value: f64| is_null(i) || value.is_nan();
             Arc::new(numbers::<f64, Float64Array>(&data, "float64", is_missing)?)
@@ -282,11 +286,16 @@ fn numbers<T: Element + Copy, A: FromIterator<Option<T>>>(
     Ok(values.as_array().iter().enumerate().map(value).collect())
 }
 
+/// Whether an object is `None`, NaN, or `NA` of pandas.
+pub(crate) fn is_missing(item: &Bound<'_, PyAny>) -> bool {
+    item.is_none()
+        || item.extract::<f64>().is_ok_and(f64::is_nan)
+        || item.get_type().name().is_ok_and(|name| name == "NAType")
+}
+
 /// A column of Python objects: integers, floats or decimals, or texts; `None` is null.
 fn of_objects(list: &Bound<'_, PyList>, is_null: &dyn Fn(usize) -> bool) -> PyResult<ArrayRef> {
-    let is_none = |i: usize, item: &Bound<'_, PyAny>| {
-        is_null(i) || item.is_none() || item.extract::<f64>().is_ok_and(f64::is_nan)
-    };
+    let is_none = |i: usize, item: &Bound<'_, PyAny>| is_null(i) || is_missing(item);
     let items: Vec<_> = list
         .iter()
         .enumerate()

@@ -5,6 +5,7 @@ use crate::import_file::{failed, unreadable};
 use crate::property_rows::{Limit, RawColumn, RawRows, blank, bytes_of};
 use crate::series_arrow::series_of_arrow;
 use arrow_array::RecordBatch;
+use arrow_schema::FieldRef;
 use ingest::parquet_rows::ParquetRows;
 use model::{Series, Values};
 use std::path::Path;
@@ -51,12 +52,15 @@ pub(crate) fn of_batches(
     limit: &Limit<'_>,
 ) -> Result<RawRows> {
     let (mut names, mut columns, mut rows) = (Vec::new(), Vec::<Series>::new(), 0);
+    let mut whole_max = Vec::new();
     for batch in batches {
         let batch = batch?;
         let schema = batch.schema();
         if columns.is_empty() {
             names = schema.fields().iter().map(|field| field.name().clone()).collect();
             columns = vec![Values::Null(0).into(); names.len()];
+            let max = |field: &FieldRef| ingest::arrow_edges::whole_max(field.data_type()).0;
+            whole_max = schema.fields().iter().map(max).collect();
         }
         for ((column, array), field) in columns.iter_mut().zip(batch.columns()).zip(schema.fields())
         {
@@ -67,5 +71,5 @@ pub(crate) fn of_batches(
     }
     let bytes_read = columns.iter().map(bytes_of).sum();
     let columns = columns.into_iter().map(make).collect();
-    Ok(RawRows { bytes_read, ..blank(name, names, columns, rows) })
+    Ok(RawRows { bytes_read, whole_max, ..blank(name, names, columns, rows) })
 }

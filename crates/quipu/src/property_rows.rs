@@ -40,6 +40,8 @@ pub(crate) struct RawRows {
     pub(crate) skipped: Vec<InputError>,
     pub(crate) skipped_count: u64,
     pub(crate) bytes_read: u64,
+    /// The largest whole number of each column that a float of it can stand for; empty: 2^53.
+    pub(crate) whole_max: Vec<f64>,
 }
 
 pub(crate) enum RawColumn {
@@ -145,6 +147,7 @@ pub(crate) fn blank(
         skipped: Vec::new(),
         skipped_count: 0,
         bytes_read: 0,
+        whole_max: Vec::new(),
     }
 }
 

@@ -225,10 +225,15 @@ fn vertex_type(column: &RawColumn) -> VertexType {
             Values::Id(_) => U64,
             Values::Int(values) if values.iter().all(|&value| value >= 0) => U64,
             Values::Int(_) => I64,
+            // Fractions and NaN are refused for any type of vertices.
+            Values::Float(values) if values.iter().any(|&value| value < 0.0) => I64,
+            Values::Float(_) => U64,
             Values::Any(values) => {
                 let each = values.iter().map(|value| match value {
                     Value::Int(value) if *value >= 0 => U64,
-                    Value::Id(_) => U64,
+                    Value::Id(_) | Value::Null => U64,
+                    Value::Float(value) if *value < 0.0 => I64,
+                    Value::Float(_) => U64,
                     Value::Int(_) => I64,
                     _ => Str,
                 });

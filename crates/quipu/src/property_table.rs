@@ -1,7 +1,7 @@
 //! Makes the rows of a relation of edges or of vertices from rows that were read.
 
 use crate::property_rows::{RawColumn, RawRows};
-use crate::property_types::{Unfit, converted, converted_series};
+use crate::property_types::{Unfit, WHOLE_MAX, converted, converted_series, whole_vertices};
 use ingest::{InputError, Missing, OnError, Place, SKIPPED_KEPT_MAX, TextOptions};
 use model::{Frame, Series, Type, Value};
 use std::collections::BTreeMap;
@@ -108,7 +108,18 @@ impl PropertyTable {
         if let Some((_, error)) = bad.first_key_value()
             && options.on_error == OnError::Fail
         {
-            return Err(Error::caused(ErrorKind::InvalidInput, error.clone()));
+            let of_vertices = picked.iter().filter(|one| one.role == Role::Vertex);
+            let columns: Vec<u32> = of_vertices.map(|one| one.column as u32 + 1).collect();
+            let is_of_vertex = |error: &&InputError| columns.contains(&error.column);
+            let error = match is_of_vertex(&error) {
+                true => {
+                    let all = || bad.values().filter(is_of_vertex);
+                    let first: Vec<_> = all().take(SKIPPED_KEPT_MAX).cloned().collect();
+                    ingest::vertices_error(all().count() as u64, &first)
+                }
+                false => error.clone(),
+            };
+            return Err(Error::caused(ErrorKind::InvalidInput, error));
         }
         self.skipped.extend(bad.values().cloned());
         self.skipped.truncate(SKIPPED_KEPT_MAX);
@@ -177,6 +188,13 @@ fn convert(
         RawColumn::Text(column) => converted(&column, &one.column_type, options, &mut unfit),
         RawColumn::FileValues(series) => converted_series(series, &one.column_type, &mut unfit),
         RawColumn::Values(series) => series,
+    };
+    let series = match (one.role, &one.column_type) {
+        (Role::Vertex, of @ (Type::Id | Type::Int)) => {
+            let max = input.whole_max.get(one.column).copied().unwrap_or(WHOLE_MAX);
+            whole_vertices(series, of, max, &mut unfit)
+        }
+        _ => series,
     };
     for Unfit { row, expected, found } in unfit {
         bad.entry(row).or_insert_with(|| input.error(row, one.column, expected, found));

@@ -6,6 +6,9 @@ use model::{Series, Type, Value, Values, calendar};
 /// Characters of a field that a message repeats at most.
 const SHOWN_CHARS: usize = 40;
 
+/// Up to here floats hold all whole numbers; above it one may be the rounded value of another.
+pub(crate) const WHOLE_MAX: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+
 /// A field that is no value of its column.
 pub(crate) struct Unfit {
     pub(crate) row: usize,
@@ -203,6 +206,41 @@ pub(crate) fn converted_series(series: Series, of: &Type, unfit: &mut Vec<Unfit>
         }
         _ => series,
     }
+}
+
+/// Vertices of a type of integers: floats that are whole numbers of at most `max` become integers.
+/// Other floats, and negative vertices of unsigned integers, become null and are added to `unfit`.
+pub(crate) fn whole_vertices(
+    series: Series,
+    of: &Type,
+    max: f64,
+    unfit: &mut Vec<Unfit>,
+) -> Series {
+    let is_signed = *of == Type::Int;
+    let has_negative = |ints: &[i64]| !is_signed && ints.iter().any(|&int| int < 0);
+    match &series.values {
+        Values::Float(_) | Values::Any(_) => {}
+        Values::Int(ints) if has_negative(ints) => {}
+        _ => return series,
+    }
+    let min = if is_signed { -max } else { 0.0 };
+    let value = |row| match series.value(row) {
+        Value::Float(float) if float.trunc() == float && (min..=max).contains(&float) => {
+            Value::Int(float as i64)
+        }
+        Value::Float(float) => {
+            let from = if is_signed { format!("-2^{}", max.log2()) } else { "0".to_owned() };
+            let expected = format!("a whole number from {from} to 2^{}", max.log2());
+            unfit.push(Unfit { row, expected, found: float.to_string() });
+            Value::Null
+        }
+        Value::Int(int) if int < 0 && !is_signed => {
+            unfit.push(Unfit { row, expected: noun(of), found: int.to_string() });
+            Value::Null
+        }
+        other => other,
+    };
+    (0..series.len()).map(value).collect::<Vec<_>>().into()
 }
 
 fn value_of(of: &Type, text: &str, options: &TextOptions) -> Option<Value> {

@@ -44,7 +44,7 @@ pub(super) enum Content {
     RowGroup(Arc<ParquetFile>, usize),
     #[cfg(feature = "columnar")]
     Batch(RecordBatch, Arc<BatchPlace>),
-    Edges(EdgeChunk),
+    Edges(Box<EdgeChunk>),
 }
 
 #[cfg(feature = "columnar")]
@@ -138,7 +138,7 @@ impl GraphFeed {
             return Ok(None);
         }
         self.next += 1;
-        Ok(Some(Piece { number: self.next - 1, content: Content::Edges(edges) }))
+        Ok(Some(Piece { number: self.next - 1, content: Content::Edges(Box::new(edges)) }))
     }
 }
 
@@ -475,7 +475,7 @@ impl LocalFeed for ColumnFeed<'_> {
         };
         // NumPy has no null: it writes NaN for a missing number.
         edges.take_nan_as_missing("the weights", range_start, self.missing);
-        let piece = Piece { number: self.next, content: Content::Edges(edges) };
+        let piece = Piece { number: self.next, content: Content::Edges(Box::new(edges)) };
         self.next += 1;
         Ok(Some(piece))
     }

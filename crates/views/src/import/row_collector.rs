@@ -61,6 +61,9 @@ struct Held {
     /// Edges without a weight, as `skipped`.
     missing: Vec<(u64, InputError)>,
     missing_count: u64,
+    /// Values that are no vertices, as `skipped`.
+    unfit: Vec<(u64, InputError)>,
+    unfit_count: u64,
     /// The error of the first piece that failed.
     failed: Option<(u64, Error)>,
     /// Sorted runs, oldest first: by source and by target.
@@ -81,6 +84,8 @@ pub(super) struct Collected {
     pub(super) skipped_count: u64,
     pub(super) missing: Vec<InputError>,
     pub(super) missing_count: u64,
+    pub(super) unfit: Vec<InputError>,
+    pub(super) unfit_count: u64,
     pub(super) spilled_bytes: u64,
     pub(super) repeated: u64,
 }
@@ -110,6 +115,8 @@ impl RowCollector {
                 skipped_count: 0,
                 missing: Vec::new(),
                 missing_count: 0,
+                unfit: Vec::new(),
+                unfit_count: 0,
                 failed: None,
                 runs: [Vec::new(), Vec::new()],
                 provisional: Vec::new(),
@@ -283,19 +290,21 @@ impl RowCollector {
         held.rows.push((at, rows));
     }
 
-    /// Counts records that became no rows: skipped ones, and those without a weight.
+    /// Counts records that became no rows: skipped ones, and those without a weight or a vertex.
     fn skip(&self, piece: u64, edges: &EdgeChunk) {
         if edges.records > 0 {
             Counters::add(&self.counters.records, edges.records);
         }
-        if edges.skipped_count == 0 && edges.missing_count == 0 {
+        if edges.skipped_count + edges.missing_count + edges.unfit_count == 0 {
             return;
         }
         let mut held = self.held.lock();
         held.skipped_count += edges.skipped_count;
         held.missing_count += edges.missing_count;
+        held.unfit_count += edges.unfit_count;
         keep_first(&mut held.skipped, piece, &edges.skipped);
         keep_first(&mut held.missing, piece, &edges.missing);
+        keep_first(&mut held.unfit, piece, &edges.unfit);
     }
 
     /// Writes the rows in memory as two sorted runs, by source and by target; then the names, if
@@ -465,6 +474,7 @@ impl RowCollector {
         let forward = Unscattered { runs, ..self.unscattered(pieces, held.spans) };
         let skipped = held.skipped.drain(..).map(|(_, error)| error).collect();
         let missing = held.missing.drain(..).map(|(_, error)| error).collect();
+        let unfit = held.unfit.drain(..).map(|(_, error)| error).collect();
         Collected {
             forward,
             reverse_runs,
@@ -472,6 +482,8 @@ impl RowCollector {
             skipped_count: held.skipped_count,
             missing,
             missing_count: held.missing_count,
+            unfit,
+            unfit_count: held.unfit_count,
             spilled_bytes: held.spilled_bytes,
             repeated: held.repeated,
         }

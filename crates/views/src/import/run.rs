@@ -207,6 +207,10 @@ impl<'g> Run<'g> {
     /// Refuses input that is known to be incomplete only after all of it is read.
     fn check_collected(&self, reporter: &Reporter<'_>, collected: &Collected) -> Result<()> {
         let input = |error| Error::caused(ErrorKind::InvalidInput, error);
+        if collected.unfit_count > 0 {
+            let error = ingest::vertices_error(collected.unfit_count, &collected.unfit);
+            return Err(input(error));
+        }
         if collected.missing_count > 0 && self.options.text.edges.missing == Missing::Fail {
             let error = ingest::missing_error(collected.missing_count, &collected.missing);
             return Err(input(error));
