@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables bench-analytics hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes sim-graphs isolation engines kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables bench-analytics bench-search hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes sim-graphs isolation engines kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -164,6 +164,16 @@ bench-analytics: ## whole graphs against SciPy, NetworKit, igraph and others; BE
 	$(MAKE) module-release
 	$(VENV)/bin/pip install --quiet -r bench/analytics/requirements.txt
 	$(PY) bench/analytics/run.py $(BENCH_ARGS)
+
+TEXTS ?= ../shared/data/gutenberg-en-42m.txt.zst
+bench-search: ## searches and documents against tantivy, usearch, SQLite and others; TEXTS (a text in each line)
+	$(MAKE) module-release
+	$(VENV)/bin/pip install --quiet -r bench/search/requirements.txt
+	$(PY) bench/search/text.py --texts $(TEXTS) $(BENCH_ARGS)
+	$(PY) bench/search/vectors.py $(BENCH_ARGS)
+	$(PY) bench/search/vectors.py --data-set random $(BENCH_ARGS)
+	$(PY) bench/search/vectors.py --data-set lsa --texts $(TEXTS) $(BENCH_ARGS)
+	$(PY) bench/search/documents.py $(BENCH_ARGS)
 
 # Only NumPy: nothing of Quipu is run. See docs/scale.md.
 hot-regions: $(VENV)/run ## simulate hot regions of a store that splits by key, for each layout of keys; SEED, BENCH_ARGS
