@@ -5,8 +5,7 @@
 //! instructions. What a caller gets are sums of 64-bit floats in order, so that they equal those
 //! of the functions `l2_dist`, `cos_dist` and `ip_dist`.
 
-/// Sums that are added up side by side.
-const LANES: usize = 16;
+use super::lanes::{dot, squares};
 
 /// How distances are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,25 +106,4 @@ impl Metric {
         // The processor's NaN may be a negative one, which would sort before all numbers.
         if distance.is_nan() { f64::NAN } else { distance }
     }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    sum_in_lanes(a, b, |a, b| a * b)
-}
-
-fn squares(a: &[f32], b: &[f32]) -> f32 {
-    sum_in_lanes(a, b, |a, b| (a - b) * (a - b))
-}
-
-#[inline(always)]
-fn sum_in_lanes(a: &[f32], b: &[f32], item: impl Fn(f32, f32) -> f32) -> f32 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    let mut sums = [0.0; LANES];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..LANES {
-            sums[lane] += item(a[lane], b[lane]);
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(&a, &b)| item(a, b)).sum();
-    sums.iter().sum::<f32>() + rest
 }

@@ -20,6 +20,7 @@
 
 mod edit;
 mod graph;
+mod lanes;
 mod metric;
 mod remove;
 mod search;
