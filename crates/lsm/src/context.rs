@@ -1,8 +1,13 @@
 //! The state that all trees of a database share: options, cache, open files, shared files. `kv`
 //! makes one.
 
-use crate::read::ReadThresholds;
-use crate::table::{BlockCache, OpenFiles, Section, SharedFiles, TableMeta, TableOptions};
+use crate::read::thresholds::ReadThresholds;
+use crate::table::cache::BlockCache;
+use crate::table::meta::TableMeta;
+use crate::table::open_files::OpenFiles;
+use crate::table::options::TableOptions;
+use crate::table::section::Section;
+use crate::table::shared_file::SharedFiles;
 use base::TableId;
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicU64, Ordering};

@@ -11,8 +11,8 @@
 //! 2. A count is updated incrementally only within one view, which still has all versions that the
 //!    earlier reader saw.
 
-use crate::Result;
 use crate::changes::Changes;
+use crate::error::Result;
 use crate::read::{ReadAt, SuperVersion};
 use base::KeyRange;
 use env::sync::Mutex;

@@ -114,3 +114,11 @@ pub(crate) fn key_at<'a>(keys: &'a Keys, i: usize, buffer: &'a mut [u64; WORDS_M
         Keys::Bytes(column) => KeyRef::Bytes(column.get(i)),
     }
 }
+
+/// Whether two rows have one key.
+pub(crate) fn same_key(keys: &Keys, a: usize, b: usize) -> bool {
+    match keys {
+        Keys::Words(columns) => columns.iter().all(|column| column[a] == column[b]),
+        Keys::Bytes(column) => column.get(a) == column.get(b),
+    }
+}

@@ -10,13 +10,11 @@
 //!    cut at the windows' bounds.
 //! 2. Until [`RunWriter::finish`] returns, dropping the writer removes every file it made.
 
-use crate::compaction::keep::same_key;
-use crate::compaction::tombstones::clip;
 use crate::context::Context;
 use crate::error::Result;
-use crate::rows::Rows;
+use crate::rows::{Rows, same_key};
 use crate::table::{RangeTombstone, SharedPlace, SharedWriter, TableBuilder, TableMeta};
-use base::{Column, Key, Keys, Shape, TableId};
+use base::{Column, Key, KeyRange, Keys, Shape, TableId};
 use env::AppendFile;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -197,7 +195,7 @@ impl RunWriter {
         };
         let open = self.open.insert(open);
         open.builder.as_mut().ok_or_else(|| {
-            crate::Error::Invalid("a table that failed to close takes no more rows".into())
+            crate::error::Error::Invalid("a table that failed to close takes no more rows".into())
         })
     }
 
@@ -284,12 +282,26 @@ fn heap_bytes(rows: &Rows, range: Range<usize>) -> u64 {
     keys + rows.values.iter().filter_map(Column::as_bytes).map(bytes).sum::<u64>()
 }
 
+/// The part of a range between two keys; `None` where there is none. A missing bound is open.
+fn clip(range: &KeyRange, from: Option<&Key>, to: Option<&Key>) -> Option<KeyRange> {
+    let lower = match from {
+        Some(from) if *from > range.lower => from.clone(),
+        _ => range.lower.clone(),
+    };
+    let upper = match (&range.upper, to) {
+        (Some(upper), Some(to)) => Some(upper.min(to).clone()),
+        (upper, to) => upper.as_ref().or(to).cloned(),
+    };
+    let clipped = KeyRange { lower, upper };
+    (!clipped.is_empty()).then_some(clipped)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::context::TreeOptions;
     use crate::table::{BlockCache, Table, TableOptions};
-    use base::{ColumnShape, KeyRange, KeyRef, KeyShape, Projection};
+    use base::{ColumnShape, KeyRef, KeyShape, Projection};
     use env::{Env, MemoryEnv};
     use std::path::Path;
 
@@ -454,5 +466,16 @@ mod tests {
         drop(writer);
         assert!(before > 0);
         assert_eq!(files(&context), 6, "those of others stay");
+    }
+
+    #[test]
+    fn clipping_keeps_what_lies_between() {
+        let key = |word| Key::words(&[word]);
+        let range =
+            |lower, upper: Option<u64>| KeyRange { lower: key(lower), upper: upper.map(key) };
+        let open = range(3, None);
+        assert_eq!(clip(&open, None, Some(&key(3))), None);
+        assert_eq!(clip(&open, Some(&key(5)), None), Some(range(5, None)));
+        assert_eq!(clip(&open, Some(&key(1)), Some(&key(4))), Some(range(3, Some(4))));
     }
 }

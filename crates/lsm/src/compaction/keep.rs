@@ -290,13 +290,5 @@ pub(crate) fn find_repeats(keys: &Keys, range: Range<usize>, repeats: &mut Vec<b
     }
 }
 
-/// Whether two rows have one key.
-pub(crate) fn same_key(keys: &Keys, a: usize, b: usize) -> bool {
-    match keys {
-        Keys::Words(columns) => columns.iter().all(|column| column[a] == column[b]),
-        Keys::Bytes(column) => column.get(a) == column.get(b),
-    }
-}
-
 #[cfg(test)]
 mod tests;

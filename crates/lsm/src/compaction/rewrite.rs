@@ -1,12 +1,12 @@
 //! Runs versions through the rules of a merge into tables. Flushes and compactions share it.
 
 use super::below::Below;
-use super::keep::{Bottom, Keep, same_key};
+use super::keep::{Bottom, Keep};
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
 use crate::error::{Error, Result};
 use crate::read::VersionMerger;
-use crate::rows::Rows;
+use crate::rows::{Rows, same_key};
 use crate::run_writer::RunWriter;
 use base::{KeyRange, KeyRef, Shape};
 

@@ -102,20 +102,6 @@ impl Pieces {
     }
 }
 
-/// The part of a range between two keys; `None` where there is none. A missing bound is open.
-pub(crate) fn clip(range: &KeyRange, from: Option<&Key>, to: Option<&Key>) -> Option<KeyRange> {
-    let lower = match from {
-        Some(from) if *from > range.lower => from.clone(),
-        _ => range.lower.clone(),
-    };
-    let upper = match (&range.upper, to) {
-        (Some(upper), Some(to)) => Some(upper.min(to).clone()),
-        (upper, to) => upper.as_ref().or(to).cloned(),
-    };
-    let clipped = KeyRange { lower, upper };
-    (!clipped.is_empty()).then_some(clipped)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,17 +164,5 @@ mod tests {
         let tombstones = [tombstone(1, Some(9), 7), tombstone(3, Some(5), 2)];
         let needed = Pieces::new(&tombstones).needed(Snapshots::new(&[]), |_| false);
         assert_eq!(needed, tombstones[..1]);
-    }
-
-    #[test]
-    fn clipping_keeps_what_lies_between() {
-        let range = tombstone(3, None, 1).range;
-        let key = |word| Key::words(&[word]);
-        assert_eq!(clip(&range, None, Some(&key(3))), None);
-        assert_eq!(clip(&range, Some(&key(5)), None), Some(tombstone(5, None, 1).range));
-        assert_eq!(
-            clip(&range, Some(&key(1)), Some(&key(4))),
-            Some(tombstone(3, Some(4), 1).range)
-        );
     }
 }

@@ -19,7 +19,6 @@ mod bloom;
 mod cursor;
 mod deleted;
 mod entry;
-mod fold;
 mod node;
 mod tree;
 mod truncate;

@@ -16,7 +16,7 @@ use super::runs::RunView;
 use super::scan::{Most, Plan, append_run};
 use super::source::{CHUNK_ROWS, WINDOW_BLOCKS, WINDOW_BYTES, read_window};
 use super::{ReadAt, SuperVersion};
-use crate::Result;
+use crate::error::Result;
 use crate::table::{Fill, Table};
 use base::{Batch, Key, KeyRange, Projection};
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Finds changes since a snapshot, for the validation of commits.
 
 use super::{SuperVersion, exactly};
-use crate::Result;
+use crate::error::Result;
 use crate::table::{Fill, RangeTombstone};
 use base::mark::{Mark, hit};
 use base::{KeyRange, KeyRef, Kind};

@@ -6,7 +6,7 @@ use super::runs::RunView;
 use super::scan::{Plan, VisibleScan};
 use super::source::{CHUNK_ROWS, MemSource, RunSource, Source};
 use super::{Covers, ReadAt, SuperVersion};
-use crate::Result;
+use crate::error::Result;
 use crate::table::Fill;
 use base::{Batch, KeyRange, KeyShape, Keys, Projection};
 

@@ -3,8 +3,8 @@
 use super::scan::{Plan, VisibleScan};
 use super::source::RunSource;
 use super::{ReadAt, SuperVersion};
-use crate::Result;
 use crate::context::Context;
+use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::table::Fill;
 use base::{Batch, BlockFilter, KeyRange, Projection};
@@ -22,7 +22,7 @@ enum State {
     /// One run that has only visible rows: columns are copied from its blocks to the batch.
     Plain(Box<RunSource>, Projection),
     Merged(Box<VisibleScan<'static>>),
-    Failed(Option<crate::Error>),
+    Failed(Option<crate::error::Error>),
 }
 
 impl std::fmt::Debug for Cursor {

@@ -3,7 +3,7 @@
 use super::fold::{Fold, Outcome, WithValue};
 use super::source::is_own_hidden;
 use super::{ReadAt, SuperVersion, columns};
-use crate::Result;
+use crate::error::Result;
 use crate::memtable::EntryRef;
 use crate::table::read_values;
 use base::{Batch, KeyRef, Kind, Projection};

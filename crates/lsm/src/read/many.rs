@@ -10,7 +10,7 @@
 use super::row_locations::{Place, RowLocations};
 use super::runs::RunView;
 use super::{ReadAt, ReadThresholds, SuperVersion};
-use crate::Result;
+use crate::error::Result;
 use crate::memtable::{Memtable, compare_rows, is_sorted, sort};
 use crate::rows::key_at;
 use crate::table::{Fill, Table};

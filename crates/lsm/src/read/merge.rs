@@ -12,7 +12,7 @@
 
 use super::columns::append_versions;
 use super::source::{RowSource, Source};
-use crate::Result;
+use crate::error::Result;
 use crate::rows::Rows;
 use crate::search::lower_bound_near;
 use base::{KeyRef, Keys, Shape, WORDS_MAX};

@@ -25,21 +25,19 @@ mod layers;
 mod many;
 mod merge;
 mod merge_order;
+mod own_effect;
 mod prefix;
 mod row_locations;
 mod runs;
 mod sample;
 mod scan;
 mod source;
-mod thresholds;
+pub(crate) mod thresholds;
 
-pub(crate) use columns::push_absent;
 pub use cursor::Cursor;
 pub use estimate::Estimate;
-pub(crate) use fold::{Fold, Outcome};
 pub use merge::VersionMerger;
 pub use scan::Most;
-pub(crate) use source::is_own_hidden;
 pub use source::{MemSource, RowSource, RunSource};
 pub use thresholds::ReadThresholds;
 

@@ -8,7 +8,7 @@
 use super::fold::Fold;
 use super::get::{DELETE, PUT, push_entry};
 use super::{ReadAt, SuperVersion, columns};
-use crate::Result;
+use crate::error::Result;
 use crate::memtable::{EntryRef, Whole};
 use crate::rows::key_at;
 use crate::table::{Block, Found, read_values};

@@ -1,7 +1,7 @@
 //! One run of tables as reads see it: where each table ends, and whether rows are simply rows.
 
-use crate::Result;
 use crate::codec::runs::RunRange;
+use crate::error::Result;
 use crate::table::{Block, Fill, Table};
 use crate::version::Run;
 use base::{Key, KeyRange, KeyRef, Projection, WORDS_MAX};

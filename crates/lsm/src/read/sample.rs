@@ -19,7 +19,7 @@ use super::get::{DELETE, PUT, push_entry};
 use super::runs::RunView;
 use super::source::CHUNK_ROWS;
 use super::{ReadAt, SuperVersion};
-use crate::Result;
+use crate::error::Result;
 use crate::memtable::{Drawn, EntryRef, Memtable, SlotSpace};
 use crate::table::{Block, Fill, Table, read_values};
 use base::{Batch, KeyRef, Projection};

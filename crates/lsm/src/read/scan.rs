@@ -9,7 +9,7 @@ use super::source::{
     CHUNK_ROWS, MemSource, RunSource, Source, read_block, read_window, single_first_word, window,
 };
 use super::{Covers, ReadAt, SuperVersion};
-use crate::Result;
+use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::table::{Block, Fill};
 use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, Shape};

@@ -1,6 +1,6 @@
 //! Where versions come from, in chunks: a memtable or a run of tables.
 
-use crate::Result;
+use crate::error::Result;
 use crate::memtable::{
     EntryRef, Memtable, PassedDeletions, Place, SEQ_STORED_MAX, VERSIONS_MAX, compare_rows,
 };

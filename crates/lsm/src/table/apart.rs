@@ -20,20 +20,17 @@
 //! a run of 100,000 lookups a quarter of the time went into dropping the empty places of the
 //! headers that it had met.
 
-use super::cache::Slots;
-use super::reader::{CUT_BLOCK, ends_before};
-use super::shared_file::{damaged_at, read_files};
-use super::{Block, BlockCache};
-use crate::Result;
+use super::section::{CUT_BLOCK, damaged_at, ends_before};
 use crate::codec::bytes::ApartReader;
+use crate::error::Result;
 use base::fault_switch::{Switch, is_on};
-use base::prefetch::{prefetch, prefetch_front, prefetch_value};
 use base::{BytesColumn, Corruption};
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use env::{EnvError, FileRead, RandomReadFile};
-use std::ops::{Deref, Range};
-use std::sync::{Arc, Weak};
+use env::{EnvError, RandomReadFile};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// In ranges of at most this many consecutive rows, values are kept and taken from the cache one by
 /// one. In longer ranges they are read.
@@ -43,60 +40,43 @@ const KEPT_ROWS: usize = 16;
 const BESIDE_ROWS: usize = 4;
 const BESIDE_BYTES: usize = 8 << 10;
 
-/// Cache lines of each kept value that are prefetched before the first value of a batch is copied.
-/// The processor itself prefetches the lines after them.
-const FETCHED_LINES: usize = 4;
-
 /// A value in memory of its own.
 pub(super) type Value = Arc<[u8]>;
-
-/// A value that was asked for.
-#[derive(Debug)]
-pub(crate) enum Found {
-    Kept(Value),
-    Read(Vec<u8>),
-}
-
-impl Deref for Found {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Kept(value) => value,
-            Self::Read(bytes) => bytes,
-        }
-    }
-}
 
 /// Where the values of one head are.
 #[derive(Debug)]
 pub(super) struct Apart {
     /// The value column.
     pub(super) column: usize,
-    file: Arc<dyn RandomReadFile>,
+    pub(super) file: Arc<dyn RandomReadFile>,
     /// Bytes of the file that hold the values of all rows.
-    heap: Range<u64>,
+    pub(super) heap: Range<u64>,
     home: Home,
     /// Of each row.
-    places: Box<[Place]>,
+    pub(super) places: Box<[Place]>,
     /// For each row: if its value is kept, whether it was asked for since the queue last looked at
     /// it. If it is not kept, whether it was asked for once.
     asked: Box<[AtomicBool]>,
 }
 
 /// Where the value of a row is kept.
-type Place = Mutex<Option<Value>>;
+pub(super) type Place = Mutex<Option<Value>>;
 
 /// Where a header, and with it the kept values, is in the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
-    pub(super) cache: Arc<BlockCache>,
-    pub(super) slots: Weak<Slots>,
+    pub(super) keeper: Arc<dyn Keeper>,
     /// Number of the block.
     pub(super) index: usize,
     /// Nobody else caches the read values.
     pub(super) direct: bool,
+}
+
+/// The cache of a table's headers. It counts the values that are kept beside them.
+pub(super) trait Keeper: fmt::Debug + Send + Sync {
+    /// Keeps a value of a row in `values`, if they are those of the header that is cached for the
+    /// block with this number.
+    fn keep(&self, index: usize, values: &Apart, row: usize, value: &Value);
 }
 
 /// Bytes of memory that a kept value takes.
@@ -126,7 +106,7 @@ impl Apart {
 
     /// The value of a row, if it is kept; it counts as asked for.
     #[inline]
-    fn kept(&self, row: usize) -> Option<Value> {
+    pub(super) fn kept(&self, row: usize) -> Option<Value> {
         let value = self.places[row].lock().clone()?;
         if !self.asked[row].load(Relaxed) {
             self.asked[row].store(true, Relaxed);
@@ -174,30 +154,28 @@ impl Apart {
 
     /// Whether a value that has to be read should be kept. If the kernel caches it too, that is
     /// from the second request on.
-    fn is_wanted(&self, row: usize) -> bool {
+    pub(super) fn is_wanted(&self, row: usize) -> bool {
         self.home.direct || self.asked[row].swap(true, Relaxed)
     }
 
     /// Keeps a value that was just read.
-    fn keep(&self, block: &Block, row: usize, value: &Value) {
-        if let Some(slots) = self.home.slots.upgrade() {
-            self.home.cache.insert_value(&slots, self.home.index, block, row, value);
-        }
+    pub(super) fn keep(&self, row: usize, value: &Value) {
+        self.home.keeper.keep(self.home.index, self, row, value);
     }
 
-    /// Appends the values of some rows of `block`, to which these values belong. The caller appends
-    /// the validity.
+    /// Appends the values of some rows. `strings` is what their header says of them. The caller
+    /// appends the validity.
     ///
     /// # Errors
     /// A failed read, or corruption; `out` is then as it was.
     pub(super) fn append(
         &self,
-        block: &Block,
+        strings: &ApartReader<'_>,
         rows: Range<usize>,
         out: &mut BytesColumn,
     ) -> Result<()> {
         let (heap, offsets) = (out.heap.len(), out.offsets.len());
-        let appended = self.try_append(block, rows, out);
+        let appended = self.try_append(strings, rows, out);
         if appended.is_err() {
             out.heap.truncate(heap);
             out.offsets.truncate(offsets);
@@ -205,10 +183,15 @@ impl Apart {
         appended
     }
 
-    fn try_append(&self, block: &Block, rows: Range<usize>, out: &mut BytesColumn) -> Result<()> {
-        let Some(strings) = block.apart_strings().filter(|_| !rows.is_empty()) else {
+    fn try_append(
+        &self,
+        strings: &ApartReader<'_>,
+        rows: Range<usize>,
+        out: &mut BytesColumn,
+    ) -> Result<()> {
+        if rows.is_empty() {
             return Ok(());
-        };
+        }
         let span = strings.span(rows.start).start..strings.span(rows.end - 1).end;
         if span.is_empty() {
             out.offsets.resize(out.offsets.len() + rows.len(), out.heap.len() as u64);
@@ -235,7 +218,7 @@ impl Apart {
         if rows.len() == 1 {
             let beside = self.rows_beside(strings, rows.start);
             if beside.len() > 1 {
-                return self.append_beside(block, rows.start, beside, out);
+                return self.append_beside(strings, rows.start, beside, out);
             }
         }
         out.heap.resize(before + span.len(), 0);
@@ -243,9 +226,9 @@ impl Apart {
         let mut end = before;
         for row in rows.clone() {
             let value = out.heap.get(end..end + strings.span(row).len()).unwrap_or_default();
-            self.check(block, row, value)?;
+            self.check(strings, row, value)?;
             if rows.len() <= KEPT_ROWS && !value.is_empty() && self.is_wanted(row) {
-                self.keep(block, row, &Value::from(value));
+                self.keep(row, &Value::from(value));
             }
             end += value.len();
             out.offsets.push(end as u64);
@@ -277,12 +260,11 @@ impl Apart {
     /// Appends the value of `row`, and keeps it and those of the rows beside it.
     fn append_beside(
         &self,
-        block: &Block,
+        strings: &ApartReader<'_>,
         row: usize,
         beside: Range<usize>,
         out: &mut BytesColumn,
     ) -> Result<()> {
-        let Some(strings) = block.apart_strings() else { return Ok(()) };
         let start = strings.span(beside.start).start;
         let mut bytes = vec![0; strings.span(beside.end - 1).end.saturating_sub(start)];
         self.read(&mut bytes, start)?;
@@ -291,29 +273,28 @@ impl Apart {
             let inside = span.start.wrapping_sub(start)..span.end.wrapping_sub(start);
             let value = bytes.get(inside).unwrap_or_default();
             if other == row {
-                self.check(block, row, value)?;
+                self.check(strings, row, value)?;
                 out.heap.extend_from_slice(value);
                 out.offsets.push(out.heap.len() as u64);
-            } else if self.check(block, other, value).is_err() {
+            } else if self.check(strings, other, value).is_err() {
                 // The caller that asks for that one gets the error.
                 continue;
             }
-            self.keep(block, other, &Value::from(value));
+            self.keep(other, &Value::from(value));
         }
         Ok(())
     }
 
     /// Keeps the value of `row` if it lies in `bytes`, which are those of the file from `start` on.
-    pub(super) fn offer(&self, block: &Block, row: usize, start: u64, bytes: &[u8]) {
-        let Some(strings) = block.apart_strings() else { return };
+    pub(super) fn offer(&self, strings: &ApartReader<'_>, row: usize, start: u64, bytes: &[u8]) {
         let span = strings.span(row);
         let at = |offset: usize| (self.heap.start + offset as u64).checked_sub(start);
         if let (false, Some(from), Some(to)) = (span.is_empty(), at(span.start), at(span.end))
             && let Some(value) = bytes.get(from as usize..to as usize)
             // A damaged value is reported to the caller that asks for it.
-            && self.check(block, row, value).is_ok()
+            && self.check(strings, row, value).is_ok()
         {
-            self.keep(block, row, &Value::from(value));
+            self.keep(row, &Value::from(value));
         }
     }
 
@@ -326,13 +307,12 @@ impl Apart {
         read.map_err(|error| self.cut(&error).map_or_else(|| error.into(), Into::into))
     }
 
-    fn may_read(&self) -> Result<()> {
+    pub(super) fn may_read(&self) -> Result<()> {
         Ok(self.file.may_read()?)
     }
 
-    fn check(&self, block: &Block, row: usize, value: &[u8]) -> Result<()> {
-        let is_string = block.apart_strings().is_some_and(|strings| strings.is_string(row, value));
-        if is_string || is_on(Switch::IgnoreChecksum) {
+    pub(super) fn check(&self, strings: &ApartReader<'_>, row: usize, value: &[u8]) -> Result<()> {
+        if strings.is_string(row, value) || is_on(Switch::IgnoreChecksum) {
             return Ok(());
         }
         Err(self.damaged("a value's checksum does not match").into())
@@ -340,79 +320,12 @@ impl Apart {
 
     /// The damage, where a read failed because the file has become shorter than it was.
     #[cold]
-    fn cut(&self, error: &EnvError) -> Option<Corruption> {
+    pub(super) fn cut(&self, error: &EnvError) -> Option<Corruption> {
         let is_cut = ends_before(&*self.file, self.heap.end, error);
         is_cut.then(|| self.damaged(CUT_BLOCK))
     }
 
     fn damaged(&self, what: &str) -> Corruption {
         damaged_at(&*self.file, self.heap.start, what)
-    }
-}
-
-/// The values of these rows of headers. Those that are not kept are read in one batch, and may then
-/// be kept if `keep`.
-///
-/// # Errors
-/// A failed read, or corruption.
-///
-/// # Panics
-/// If a block is no head.
-pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<Found>> {
-    // Loops of their own, in which cache misses pass beside each other.
-    for &(block, row) in wanted {
-        if let Some(place) = block.apart().and_then(|apart| apart.places.get(row)) {
-            prefetch_value(place);
-        }
-    }
-    for &(block, row) in wanted {
-        if let Some(place) = block.apart().and_then(|apart| apart.places.get(row))
-            && let Some(value) = &*place.lock()
-        {
-            // With the count of its owners, which stands before it.
-            prefetch(value.as_ptr().addr() - 2 * size_of::<usize>());
-        }
-    }
-    let (mut values, mut missing, mut reads) =
-        (Vec::with_capacity(wanted.len()), Vec::new(), Vec::new());
-    for (i, &(block, row)) in wanted.iter().enumerate() {
-        let (apart, span) = place_of(block, row);
-        if let Some(value) = apart.kept(row) {
-            prefetch_front(&value, FETCHED_LINES);
-            values.push(Found::Kept(value));
-            continue;
-        }
-        values.push(Found::Read(Vec::new()));
-        if span.is_empty() {
-            continue;
-        }
-        if reads.is_empty() {
-            apart.may_read()?;
-        }
-        let offset = apart.heap.start + span.start as u64;
-        reads.push(FileRead { file: Arc::clone(&apart.file), offset, buf: vec![0; span.len()] });
-        missing.push(i);
-    }
-    if let Err(error) = read_files(&mut reads) {
-        let mut cut = missing.iter().map(|&i| place_of(wanted[i].0, wanted[i].1).0.cut(&error));
-        return Err(cut.find_map(|damage| damage).map_or_else(|| error.into(), Into::into));
-    }
-    for (i, read) in missing.into_iter().zip(reads) {
-        let (block, row) = wanted[i];
-        let apart = place_of(block, row).0;
-        apart.check(block, row, &read.buf)?;
-        if keep && apart.is_wanted(row) {
-            apart.keep(block, row, &Value::from(&*read.buf));
-        }
-        values[i] = Found::Read(read.buf);
-    }
-    Ok(values)
-}
-
-/// Where the value of a row of a head lies.
-fn place_of(block: &Block, row: usize) -> (&Apart, Range<usize>) {
-    match (block.apart(), block.apart_strings()) {
-        (Some(apart), Some(strings)) => (apart, strings.span(row)),
-        _ => unreachable!("the block is a head"),
     }
 }

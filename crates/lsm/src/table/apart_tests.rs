@@ -3,8 +3,8 @@
 
 use super::tests::{How, Row, Value, build, context, file_of, write_bytes};
 use super::{BlockCache, Fill, Table, TableMeta, TableOptions, read_values};
-use crate::Error;
 use crate::context::Context;
+use crate::error::Error;
 use base::{Batch, Column, ColumnShape, Key, KeyShape, Kind, Projection, Shape};
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@
 
 mod columns;
 
-pub(super) use columns::BLOCK_ROWS_LIMIT;
+pub(super) use columns::{BLOCK_ROWS_LIMIT, Part};
 
 use super::apart::Apart;
 use super::encode::apart_column;
@@ -47,15 +47,6 @@ pub struct Block {
     cell: Cell,
     /// Where the values are that a head lacks.
     apart: Option<Apart>,
-}
-
-/// The part of a block that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// All of it.
-    Whole,
-    /// Everything except separated values.
-    Head,
 }
 
 /// The bytes of a block as they are in the file.
@@ -160,7 +151,7 @@ impl Block {
         rows: Range<usize>,
         projection: Projection,
         out: &mut Batch,
-    ) -> crate::Result<()> {
+    ) -> crate::error::Result<()> {
         let Some(apart) = self.apart.as_ref().filter(|_| self.lacks(projection)) else {
             self.append_to(rows, projection, out);
             return Ok(());
@@ -179,7 +170,7 @@ impl Block {
         range: &KeyRange,
         projection: Projection,
         out: &mut Batch,
-    ) -> crate::Result<Range<usize>> {
+    ) -> crate::error::Result<Range<usize>> {
         if !self.lacks(projection) {
             return Ok(self.append_range(range, projection, out));
         }
@@ -203,7 +194,7 @@ impl Block {
         rows: Range<usize>,
         projection: Projection,
         out: &mut Rows,
-    ) -> crate::Result<()> {
+    ) -> crate::error::Result<()> {
         let Some(apart) = self.apart.as_ref().filter(|_| self.lacks(projection)) else {
             self.append_versions(rows, projection, out);
             return Ok(());
@@ -219,11 +210,13 @@ impl Block {
         apart: &Apart,
         rows: Range<usize>,
         out: &mut [Column],
-    ) -> crate::Result<()> {
+    ) -> crate::error::Result<()> {
         match &mut out[apart.column] {
             Column::Bytes(out) => {
                 let before = out.len();
-                apart.append(self, rows.clone(), out)?;
+                if let Some(strings) = self.apart_strings() {
+                    apart.append(strings, rows.clone(), out)?;
+                }
                 self.append_valid(before, rows, out);
                 Ok(())
             }

@@ -16,9 +16,8 @@
 //! 5. The queue also has the kept values of a header. When the header is evicted, its values are
 //!    too, and their entries are dropped when the queue reaches them.
 
-use super::Block;
-use super::apart::{self, Apart, Value};
-use super::block::Part;
+use super::apart::{self, Apart, Keeper, Value};
+use super::block::{Block, Part};
 use super::run_buffer::RunBuffers;
 use base::prefetch::prefetch;
 use env::sync::ArcSwapOption;
@@ -235,21 +234,22 @@ impl BlockCache {
         block
     }
 
-    /// Keeps the value of a row of `block` as long as that, a head, is in its slot.
+    /// Keeps the value of a row in `values` as long as their head is in its slot.
     pub(super) fn insert_value(
         &self,
         slots: &Arc<Slots>,
         index: usize,
-        block: &Block,
+        values: &Apart,
         row: usize,
         value: &Value,
     ) {
         let bytes = apart::memory_bytes(value);
         let mut queue = self.queue.lock();
         let present = slots.slots[index].block.load_full();
-        let is_here = present.is_some_and(|present| std::ptr::eq(&*present, block));
-        let Some(apart) = block.apart().filter(|_| is_here) else { return };
-        if bytes > self.budget_bytes || !apart.put(row, value) {
+        let is_here = present.is_some_and(|present| {
+            present.apart().is_some_and(|present| std::ptr::eq(present, values))
+        });
+        if !is_here || bytes > self.budget_bytes || !values.put(row, value) {
             return;
         }
         self.counters.used_bytes.fetch_add(bytes, Relaxed);
@@ -371,6 +371,21 @@ impl Drop for Slots {
             if let Some(block) = slot.block.swap(None) {
                 self.counters.forget(&block);
             }
+        }
+    }
+}
+
+/// Keeps values of one table's blocks.
+#[derive(Debug)]
+pub(super) struct TableValues {
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) slots: Weak<Slots>,
+}
+
+impl Keeper for TableValues {
+    fn keep(&self, index: usize, values: &Apart, row: usize, value: &Value) {
+        if let Some(slots) = self.slots.upgrade() {
+            self.cache.insert_value(&slots, index, values, row, value);
         }
     }
 }

@@ -13,7 +13,7 @@
 use super::block::{BlockBytes, Part};
 use super::encode::apart_column;
 use super::{Block, Fill, Table};
-use crate::Result;
+use crate::error::Result;
 use base::{KeyRef, Projection};
 use env::FileRead;
 use std::ops::Range;
@@ -61,8 +61,10 @@ impl Table {
             return self.part_missed(i, Part::Head, Fill::Keep);
         };
         let block = self.take_in(i, Part::Head, Fill::Keep, |_| BlockBytes::Own(head))?;
-        if let (Some(apart), Some(row)) = (block.apart(), block.find(key)) {
-            apart.offer(&block, row, window.start, &values);
+        if let (Some(apart), Some(strings)) = (block.apart(), block.apart_strings())
+            && let Some(row) = block.find(key)
+        {
+            apart.offer(strings, row, window.start, &values);
         }
         Ok(block)
     }

@@ -10,7 +10,7 @@
 //! 2. The place of magic, version and footer checksum never changes, so that a table of a later
 //!    version is distinguished from a damaged one.
 
-use super::{RangeTombstone, TableSummary};
+use super::meta::{RangeTombstone, TableSummary};
 use crate::codec::Malformed;
 use base::{ColumnShape, Key, KeyRange, KeyRef, KeyShape, Shape, WORDS_MAX, checksum, varint};
 

@@ -12,8 +12,8 @@
 //! through the [`BlockCache`], whole or as headers whose long values are separated (`apart`;
 //! `guess` reads both together). `verify` reads a whole table, `salvage` what is left of a damaged
 //! one. `statistics` has bounds of the values in each block. Scans skip blocks by them.
-//! `sampled_words` shortens the searches among strings, in fences and in blocks. `shared_file`
-//! has tables of several trees in one file.
+//! `sampled_words` shortens the searches among strings, in fences and in blocks. `shared_writer`
+//! writes tables of several trees into one file.
 //!
 //! # Invariants
 //! 1. Rows are in (key ascending, sequence number descending) order; all versions of one key are in
@@ -32,137 +32,39 @@
 mod apart;
 mod block;
 mod builder;
-mod cache;
+pub(crate) mod cache;
 mod encode;
 mod guess;
 mod index;
 mod layout;
-mod open_files;
+pub(crate) mod meta;
+pub(crate) mod open_files;
+pub(crate) mod options;
 mod pending;
 mod reader;
 mod run_buffer;
 mod salvage;
 mod sampled_words;
-mod shared_file;
+pub(crate) mod section;
+pub(crate) mod shared_file;
+mod shared_writer;
 mod statistics;
+mod value_batch;
 mod verify;
 
-pub(crate) use apart::{Found, read_values};
 pub use block::Block;
 pub use builder::{ROW_BYTES_MAX, TableBuilder};
 pub use cache::{BlockCache, Fill, Reservation};
 pub use layout::FORMAT_VERSION;
+pub use meta::{RangeTombstone, SharedPlace, TableMeta, TableSummary};
 pub use open_files::OpenFiles;
+pub use options::TableOptions;
 pub use reader::Table;
 pub use salvage::{LostBlock, Remains};
-pub(crate) use shared_file::Section;
-pub use shared_file::{SharedFiles, SharedPlace, SharedWriter, whole_file};
-
-use base::{Key, TableId};
-use std::sync::Arc;
-
-/// Choices for writing a table.
-#[derive(Clone, Debug)]
-pub struct TableOptions {
-    /// Rows in a block, at most.
-    pub block_rows_max: usize,
-    /// Bytes of values in a block, at most (a single row may exceed it).
-    pub block_bytes_max: usize,
-    /// Most bytes of strings in a block (a single row may exceed it). Less than the bytes of all
-    /// values, because a lookup of one long value reads its whole block.
-    pub block_string_bytes_max: usize,
-    /// Most bytes of values in a block with separated strings (a single row may exceed it). A
-    /// lookup of one value reads the block's header and that value alone.
-    pub apart_bytes_max: usize,
-    /// Strings that compression does not shrink are separated if they have this many bytes per row
-    /// of the block.
-    pub apart_value_bytes_min: u64,
-    /// Bits a key in filters; 0 writes none.
-    pub filter_bits: u8,
-    /// Compress heaps of byte strings with LZ4 where it saves at least an eighth.
-    pub compress: bool,
-}
-
-impl Default for TableOptions {
-    fn default() -> Self {
-        Self {
-            block_rows_max: 4096,
-            block_bytes_max: 32 << 10,
-            block_string_bytes_max: 8 << 10,
-            apart_bytes_max: 64 << 10,
-            apart_value_bytes_min: 512,
-            filter_bits: 10,
-            compress: true,
-        }
-    }
-}
-
-/// Deletes every key in `lower..upper` older than `seq`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RangeTombstone {
-    /// The deleted keys.
-    pub range: base::KeyRange,
-    /// Rows with a smaller sequence number are gone.
-    pub seq: u64,
-}
-
-/// A finished table, as its builder describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableSummary {
-    /// Length of the file.
-    pub bytes: u64,
-    /// Row versions in it.
-    pub rows: u64,
-    /// Of those, deletes.
-    pub deletes: u64,
-    /// Of those, merges.
-    pub merges: u64,
-    /// Rows that repeat the key of the row before (older versions).
-    pub repeats: u64,
-    /// Distinct first key words (0 for byte-string keys).
-    pub first_words: u64,
-    /// Smallest key of rows and range tombstones.
-    pub first_key: Key,
-    /// Largest key of rows; for a range tombstone its upper bound counts (inclusive, to be safe).
-    pub last_key: Key,
-    /// Smallest stored sequence number.
-    pub seq_min: u64,
-    /// Largest stored sequence number.
-    pub seq_max: u64,
-    /// Range tombstones in it.
-    pub range_tombstones: u64,
-    /// Checksum of the file's index and properties: binds the manifest's entry to the file.
-    pub fingerprint: u64,
-}
-
-/// A table as the manifest records it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableMeta {
-    /// Its id, which names its file, unless it shares one.
-    pub id: TableId,
-    /// Index into [`crate::context::Context::folders`].
-    pub folder: u16,
-    /// Not 0 for a bulk-loaded table: every stored sequence number 0 reads as this one.
-    pub global_seq: u64,
-    /// Its place in a file with other tables; `None` if it has a file of its own.
-    pub shared: Option<SharedPlace>,
-    /// The builder's counts. Shared by all copies: the keys in it may be long.
-    pub summary: Arc<TableSummary>,
-}
-
-impl TableMeta {
-    /// Names the file that the table is in.
-    #[must_use]
-    pub fn file_id(&self) -> TableId {
-        self.shared.map_or(self.id, |place| place.file)
-    }
-
-    /// Largest sequence number a row of the table has as read.
-    #[must_use]
-    pub fn seq_max(&self) -> u64 {
-        self.summary.seq_max.max(self.global_seq)
-    }
-}
+pub use section::whole_file;
+pub use shared_file::SharedFiles;
+pub use shared_writer::SharedWriter;
+pub(crate) use value_batch::{Found, read_values};
 
 #[cfg(test)]
 mod apart_tests;

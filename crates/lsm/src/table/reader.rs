@@ -6,20 +6,20 @@
 //! 2. Every part is compared with its checksum when it is read from the file, before it is decoded.
 //! 3. A table opens only if it is the very file that the manifest's entry describes.
 
-use super::apart::{Apart, Home};
+use super::apart::{Apart, Home, Keeper};
 use super::block::{BlockBytes, Part};
-use super::cache::{Reservation, Slots};
+use super::cache::{Reservation, Slots, TableValues};
 use super::encode::apart_column;
 use super::index::Index;
 use super::layout::{FOOTER_BYTES, FORMAT_VERSION, Footer, Handle, Properties, decode_tombstones};
 use super::run_buffer::KEPT_BYTES_MAX;
-use super::shared_file::{damaged_at, read_files};
+use super::section::{CUT_BLOCK, damaged_at, ends_before, read_files};
 use super::statistics::Statistics;
 use super::{Block, BlockCache, Fill, RangeTombstone, TableMeta};
 use crate::codec::Malformed;
 use crate::codec::filter::{Filter, hash_bytes, hash_words};
 use crate::context::Context;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use base::fault_switch::{Switch, is_on};
 use base::{BlockFilter, Corruption, KeyRange, KeyRef, Projection, Shape, checksum};
 use env::{EnvError, FileRead, RandomReadFile, ReadRequest};
@@ -42,6 +42,8 @@ pub struct Table {
     pub(super) index: Index,
     pub(super) slots: Arc<Slots>,
     cache: Arc<BlockCache>,
+    /// Keeps separated values in the cache.
+    values: Arc<dyn Keeper>,
     /// Reads go around the kernel's cache, so that ours is the only one.
     pub(super) direct: bool,
     key_filter: Option<Filter>,
@@ -100,13 +102,16 @@ impl Table {
         };
         let (key_filter, first_word_filter) = (kept(key_filter), kept(first_word_filter));
         let first_word_rows_max = index.first_word_rows_max();
+        let cache = Arc::clone(&context.cache);
+        let values = TableValues { cache: Arc::clone(&cache), slots: Arc::downgrade(&slots) };
         Arc::new(Self {
             meta: meta.clone(),
             shape: shape.clone(),
             file,
             index,
             slots,
-            cache: Arc::clone(&context.cache),
+            cache,
+            values: Arc::new(values),
             direct: context.direct_reads,
             key_filter,
             first_word_filter,
@@ -513,26 +518,13 @@ impl Table {
 
     /// Where the separated values of block `i` are.
     fn apart(&self, i: usize, column: usize, heap: Range<u64>, rows: usize) -> Apart {
-        let home = Home {
-            cache: Arc::clone(&self.cache),
-            slots: Arc::downgrade(&self.slots),
-            index: i,
-            direct: self.direct,
-        };
+        let home = Home { keeper: Arc::clone(&self.values), index: i, direct: self.direct };
         Apart::new(column, Arc::clone(&self.file), heap, home, rows)
     }
 
     pub(super) fn damaged(&self, block: usize, what: &str) -> Corruption {
         damaged_at(&*self.file, self.index.bytes(block).start, what)
     }
-}
-
-/// Where a file that became shorter than it was ends before a block.
-pub(super) const CUT_BLOCK: &str = "the file ends before the block does";
-
-/// Whether a read failed because the file, which had at least `end` bytes, became shorter.
-pub(super) fn ends_before(file: &dyn RandomReadFile, end: u64, error: &EnvError) -> bool {
-    error.is_past_end() && file.len_bytes().is_ok_and(|len| len < end)
 }
 
 /// The blocks that are not found, as runs of places that one read fills each, and those reads.

@@ -11,13 +11,13 @@
 
 use super::index::Index;
 use super::layout::{FOOTER_BYTES, Footer, Handle, Properties, decode_tombstones};
-use super::shared_file::damaged_at;
+use super::section::damaged_at;
 use super::verify::Seen;
 use super::{Table, TableMeta};
 use crate::codec::Malformed;
 use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::rows::Rows;
-use crate::{Error, Result};
 use base::{Corruption, Key, Shape, checksum};
 use env::RandomReadFile;
 use std::sync::Arc;

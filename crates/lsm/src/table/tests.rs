@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::context::{Context, TreeOptions};
+use crate::error::{Error, Result};
 use crate::rows::Rows;
-use crate::{Error, Result};
 use base::{
     Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Projection, Shape,
     TableId,

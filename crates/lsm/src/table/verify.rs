@@ -7,10 +7,10 @@
 //! it.
 
 use super::reader::Parts;
-use super::shared_file::damaged_at;
+use super::section::damaged_at;
 use super::{Block, Table};
+use crate::error::{Error, Result};
 use crate::rows::Rows;
-use crate::{Error, Result};
 use base::{Corruption, Key, KeyRef, Keys, Kind, Projection, WORDS_MAX};
 use std::cmp::Ordering;
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::Error;
 use crate::context::TreeOptions;
+use crate::error::Error;
 use crate::manifest::{AddedKeyspace, Manifest, VersionEdit};
 use crate::read::{ReadAt, ReadThresholds};
 use crate::rows::Rows;

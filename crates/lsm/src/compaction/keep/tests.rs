@@ -1,4 +1,5 @@
 use super::*;
+use crate::rows::same_key;
 use crate::table::RangeTombstone;
 use base::shape::{int_to_word, word_to_int};
 use base::{Key, KeyRange, KeyShape};

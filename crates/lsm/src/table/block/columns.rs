@@ -7,7 +7,6 @@
 //! 2. Strings that are compressed in the file are decompressed once, when the columns are found, so
 //!    all strings can be lent.
 
-use super::Part;
 use crate::codec::Malformed;
 use crate::codec::bitmap::BitmapReader;
 use crate::codec::bytes::{ApartReader, BytesReader};
@@ -20,6 +19,15 @@ use crate::table::sampled_words::SampledWords;
 use base::fault_switch::{Switch, is_on};
 use base::{BytesColumn, Column, ColumnShape, KeyShape, Keys, Projection, Shape};
 use std::ops::Range;
+
+/// The part of a block that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it.
+    Whole,
+    /// Everything except separated values.
+    Head,
+}
 
 /// Readers of all columns.
 #[derive(Debug)]
@@ -208,7 +216,7 @@ impl<'a> SortedStrings<'a> {
 const SAMPLED_STEP: usize = 16;
 
 /// No block has more rows, whatever the options it was written with.
-pub(in crate::table) const BLOCK_ROWS_LIMIT: usize = 1 << 16;
+pub(crate) const BLOCK_ROWS_LIMIT: usize = 1 << 16;
 
 impl<'a> Columns<'a> {
     pub(super) fn parse(

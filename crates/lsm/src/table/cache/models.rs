@@ -116,7 +116,8 @@ fn head(cache: &Arc<BlockCache>, slots: &Arc<Slots>, index: usize) -> Arc<Block>
     drop(machine.create("values".as_ref()).expect("a file in memory"));
     let file = machine.open_read("values".as_ref(), env::ReadOptions::default());
     let file = file.expect("the file");
-    let home = Home { cache: Arc::clone(cache), slots: Arc::downgrade(slots), index, direct: true };
+    let keeper = TableValues { cache: Arc::clone(cache), slots: Arc::downgrade(slots) };
+    let home = Home { keeper: Arc::new(keeper), index, direct: true };
     let apart = |column, _, _| Some(Apart::new(column, file, heap, home, 2));
     Arc::new(Block::parse_head(bytes, &shape, 0, apart).expect("a head of our own"))
 }
@@ -142,7 +143,8 @@ fn values_that_are_kept_beside_evictions_are_counted_as_long_as_their_head_is_th
                             let block = head(&cache, &slots, index);
                             cache.insert(&slots, index, block, Fill::Keep)
                         });
-                        cache.insert_value(&slots, index, &block, step % 2, &value);
+                        let values = block.apart().expect("the block is a head");
+                        cache.insert_value(&slots, index, values, step % 2, &value);
                     }
                 })
             })

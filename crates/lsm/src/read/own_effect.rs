@@ -1,7 +1,9 @@
 //! The net effect of a transaction's own writes.
 
-use super::Memtable;
-use crate::read::{Fold, Outcome, is_own_hidden, push_absent};
+use super::columns::push_absent;
+use super::fold::{Fold, Outcome};
+use super::source::is_own_hidden;
+use crate::memtable::Memtable;
 use base::{Batch, KeyRange, Kind, Projection};
 
 impl Memtable {
