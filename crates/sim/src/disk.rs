@@ -20,8 +20,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
-use crate::Random;
 use crate::disk_file::Content;
+use crate::random::Random;
 
 /// Most unsynced changes of names. Past this the older half becomes durable, as when a journal
 /// commits by itself.

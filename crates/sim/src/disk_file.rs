@@ -13,7 +13,8 @@
 //! 3. `marked` has exactly the sectors in `old`.
 //! 4. All bytes from `written_end` on are zero.
 
-use crate::{FaultCounts, Random};
+use crate::faults::FaultCounts;
+use crate::random::Random;
 
 /// Unit that the disk writes atomically: a power cut never leaves half of one, unless sectors may
 /// tear.

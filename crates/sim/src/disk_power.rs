@@ -7,7 +7,9 @@
 
 use crate::disk::{Disk, Entry, Part, ROOT};
 use crate::disk_file::{Keep, Loss};
-use crate::{FaultCounts, MILLION, NameOrder, Random};
+use crate::faults::FaultCounts;
+use crate::random::{MILLION, Random};
+use crate::settings::NameOrder;
 
 impl Disk {
     /// Closes all handles: the process has ended.

@@ -19,10 +19,11 @@ use env::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::coroutine;
 use crate::disk_file::Content;
+use crate::faults::{Crash, Fault, FaultCounts};
 use crate::machine::{Op, Shared, State, disk_full, io_error};
-use crate::scheduler::{self, TaskId};
-use crate::{Crash, Fault, FaultCounts};
+use crate::tasks::TaskId;
 
 /// Error number of a process that has too many files open.
 const EMFILE: i32 = 24;
@@ -277,7 +278,7 @@ impl Env for SimEnv {
                 state.tasks.wait_for_jobs(task, self.process);
             }
             drop(state);
-            scheduler::switch();
+            coroutine::switch();
         }
     }
 }
@@ -518,7 +519,7 @@ impl SimSignal {
             state.tasks.wait_for_signal(task, until);
             drop(state);
             self.waiting.lock().push(task);
-            scheduler::switch();
+            coroutine::switch();
             self.waiting.lock().retain(|&waiting| waiting != task);
         }
     }

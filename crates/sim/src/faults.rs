@@ -5,7 +5,7 @@
 //!    change.
 //! 2. A fault is counted when it takes effect, not when it is drawn.
 
-use crate::Random;
+use crate::random::Random;
 
 /// How a process ends in the middle of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

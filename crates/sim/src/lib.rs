@@ -42,6 +42,24 @@
 //! database. An unacknowledged one is refused, or is whole. An interrupted restore leaves the old
 //! state or the new database.
 //!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `random`, `faults`, `settings`: a random source, faults and crashes, settings of a machine.
+//! 2. `disk_file`, `disk`, `disk_power`: the disk, and what a power cut leaves of it.
+//! 3. `coroutine`, `tasks`: stacks that can be suspended, and which of them runs next.
+//! 4. `machine`, `env`, `scheduler`, `sim`: the machine, its environment, its run.
+//! 5. `workload::dice`, `workload::outcome`, `workload::spaces`, `workload::model`: keyspaces, and
+//!    what they should contain.
+//! 6. `workload::pieces`, `workload::read`, `workload::existed`, `workload::ledger`,
+//!    `workload::vault`: expected answers, flags, counters and backups.
+//! 7. `workload::plan`, `workload::numbers`, `workload::generate`: a run as plain data.
+//! 8. `workload::world`, `workload::teller`, `workload::recorder`, `workload::world_views`: the
+//!    state of a life, and reports of commits.
+//! 9. `workload::task`: the steps.
+//! 10. `workload::run`, `workload::shrink`, `workload`: a run, and smaller ones that fail too.
+//! 11. `bin`: the command.
+//!
 //! # How it works
 //! All tasks run on one thread as coroutines. At every operation of the environment, and at every
 //! lock that is taken, the seed decides which task runs next. Clock, randomness, jobs and disk are
@@ -68,6 +86,7 @@
 //! assert!(bytes.starts_with(b"synced"));
 //! ```
 
+mod coroutine;
 mod disk;
 mod disk_file;
 mod disk_power;
@@ -76,228 +95,14 @@ pub mod faults;
 mod machine;
 mod random;
 mod scheduler;
+mod settings;
+mod sim;
+mod tasks;
 pub mod workload;
 
 pub use env::SimEnv;
 pub use faults::{Crash, Fault, FaultCounts, FaultPlan};
 pub use random::{MILLION, Random};
 pub use scheduler::Failure;
-
-use machine::{Shared, State};
-use scheduler::NewTask;
-use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::fmt;
-use std::sync::Arc;
-
-/// Which unsynced changes of names can survive a power cut without earlier ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NameOrder {
-    /// One journal for the whole disk: a prefix of all changes survives.
-    Journal,
-    /// One journal for each folder.
-    Folder,
-    /// Each name by itself: only changes of the same name stay in order.
-    #[default]
-    Name,
-}
-
-/// Properties of the machine. Plain data: the same settings and seed give the same run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Number of jobs that run in parallel, besides one flush; at least 1.
-    pub parallelism: usize,
-    /// Chance, in a million, that a scheduling point switches to another task that can run.
-    pub switch_ppm: u32,
-    /// Chances of the faults.
-    pub faults: FaultPlan,
-    /// Size of the disk, in bytes.
-    pub disk_bytes: u64,
-    /// Bytes that an appended file buffers; a killed process loses them.
-    pub append_buffer_bytes: usize,
-    /// Which unsynced changes of names can survive without earlier ones.
-    pub name_order: NameOrder,
-    /// Chance, in a million, that an unsynced sector that survives a power cut is torn. Real disks
-    /// promise 0, and the engine does not rely on it.
-    pub torn_ppm: u32,
-    /// Steps after which a run counts as endless; the count starts over at each restart.
-    pub steps_max: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            parallelism: 3,
-            switch_ppm: 100_000,
-            faults: FaultPlan::none(),
-            disk_bytes: 1 << 40,
-            append_buffer_bytes: 4096,
-            name_order: NameOrder::default(),
-            torn_ppm: 0,
-            steps_max: 50_000_000,
-        }
-    }
-}
-
-impl Settings {
-    /// Random settings: one to four workers, switches from rare to one at each operation. Faults as
-    /// [`FaultPlan::swarm`] draws them.
-    #[must_use]
-    pub fn swarm(random: &mut Random) -> Self {
-        Self {
-            parallelism: 1 + random.index(4),
-            switch_ppm: [1_000, 20_000, 200_000, MILLION][random.index(4)],
-            faults: FaultPlan::swarm(random),
-            append_buffer_bytes: [0, 512, 4096, 1 << 20][random.index(4)],
-            name_order: [NameOrder::Journal, NameOrder::Folder, NameOrder::Name][random.index(3)],
-            ..Self::default()
-        }
-    }
-}
-
-/// A simulated machine that is switched on.
-pub struct Sim {
-    shared: Arc<Shared>,
-    env: Arc<SimEnv>,
-    new: RefCell<Vec<NewTask>>,
-}
-
-impl fmt::Debug for Sim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sim").field("shared", &self.shared).finish_non_exhaustive()
-    }
-}
-
-impl Sim {
-    /// A machine with an empty disk and one process.
-    #[must_use]
-    pub fn new(seed: u64, settings: Settings) -> Self {
-        Self::of(State::new(seed, settings))
-    }
-
-    fn of(mut state: State) -> Self {
-        let process = state.add_process();
-        let shared = Shared::new(state);
-        let env = Arc::new(SimEnv::new(Arc::clone(&shared), process));
-        Self { shared, env, new: RefCell::default() }
-    }
-
-    /// The environment of process 0.
-    ///
-    /// Its operations also work outside of [`Sim::spawn`], unless they would have to wait.
-    #[must_use]
-    pub fn env(&self) -> Arc<SimEnv> {
-        Arc::clone(&self.env)
-    }
-
-    /// Adds another process on the same disk. It sees the bytes that the first has written, has
-    /// jobs and locks of its own, and continues when the first is killed.
-    #[must_use]
-    pub fn second_process(&self) -> Arc<SimEnv> {
-        let process = self.shared.lock().add_process();
-        Arc::new(SimEnv::new(Arc::clone(&self.shared), process))
-    }
-
-    /// Adds a task for [`Sim::run`]. Its name is for messages.
-    pub fn spawn(&self, name: &'static str, task: impl FnOnce() + 'static) {
-        self.new.borrow_mut().push((name, Box::new(task)));
-    }
-
-    /// Runs all tasks and jobs to their end. Tasks may spawn others.
-    ///
-    /// # Errors
-    /// The first panic of a task, a deadlock, or an endless run. Unfinished tasks never run again,
-    /// and what they hold is leaked.
-    ///
-    /// # Panics
-    /// When called from a task.
-    pub fn run(&self) -> Result<(), Failure> {
-        scheduler::run(&self.shared, &self.new)
-    }
-
-    /// Ends the process or the machine: every later operation fails, and the tasks end by their
-    /// errors. [`Sim::restart`] decides what the disk loses.
-    pub fn crash(&self, kind: Crash) {
-        self.shared.lock().crash(kind);
-    }
-
-    /// As [`Sim::crash`], at the operation with this number ([`Sim::operations`] counts from 1),
-    /// before it or after it.
-    pub fn crash_at_operation(&self, operation: u64, kind: Crash) {
-        self.shared.lock().crash_at = Some((operation, kind));
-    }
-
-    /// Causes one fault, at the first operation from this number on that it can happen to.
-    pub fn fault_at_operation(&self, operation: u64, fault: Fault) {
-        self.shared.lock().exact.push((operation, fault));
-    }
-
-    /// Replaces the fault plan from now on.
-    pub fn set_faults(&self, faults: FaultPlan) {
-        self.shared.lock().settings.faults = faults;
-    }
-
-    /// Changes the size of the disk, in bytes, from now on.
-    pub fn set_disk_bytes(&self, bytes: u64) {
-        self.shared.lock().settings.disk_bytes = bytes;
-    }
-
-    /// The crash that has happened, if any.
-    #[must_use]
-    pub fn crashed(&self) -> Option<Crash> {
-        self.shared.lock().crashed
-    }
-
-    /// Starts a new process on what the disk kept: all written bytes after a kill; after a power
-    /// cut all synced bytes and a random part of the rest. Counts, clock, trace and seed continue.
-    ///
-    /// Environments and files of the old machine fail from now on.
-    #[must_use]
-    pub fn restart(self) -> Self {
-        let mut state = self.shared.lock();
-        let restarted = state.restarted();
-        state.processes.iter_mut().for_each(|process| process.dead = true);
-        let jobs = state.tasks.take_jobs();
-        drop(state);
-        // Dropped after the lock is released: jobs own handles, and closing those takes it.
-        drop(jobs);
-        Self::of(restarted)
-    }
-
-    /// Number of operations so far, of all processes and across restarts. Those of a dead process
-    /// do not count.
-    #[must_use]
-    pub fn operations(&self) -> u64 {
-        self.shared.lock().operations
-    }
-
-    /// How often each fault has happened.
-    #[must_use]
-    pub fn counts(&self) -> FaultCounts {
-        self.shared.lock().counts
-    }
-
-    /// Hash of every operation, with its arguments, and every choice so far. Two runs with the same
-    /// hash have done the same.
-    #[must_use]
-    pub fn trace_hash(&self) -> u64 {
-        self.shared.lock().hash
-    }
-
-    /// Keeps the last `lines_max` operations as text from now on, one per line.
-    pub fn keep_trace(&self, lines_max: usize) {
-        self.shared.lock().log = (lines_max > 0).then(|| (lines_max, VecDeque::new()));
-    }
-
-    /// The operations kept by [`Sim::keep_trace`], oldest first.
-    #[must_use]
-    pub fn trace(&self) -> Vec<String> {
-        self.shared.lock().log.iter().flat_map(|(_, log)| log.iter().cloned()).collect()
-    }
-
-    /// Every file with its path and bytes, as processes see it now.
-    #[must_use]
-    pub fn files(&self) -> Vec<(String, Vec<u8>)> {
-        self.shared.lock().disk.all_files()
-    }
-}
+pub use settings::{NameOrder, Settings};
+pub use sim::Sim;

@@ -17,9 +17,12 @@ use std::sync::Arc;
 use env::sync::{Mutex, MutexGuard};
 use env::{EnvError, Result};
 
+use crate::coroutine::{is_in_task, switch};
 use crate::disk::Disk;
-use crate::scheduler::{self, Tasks};
-use crate::{Crash, Fault, FaultCounts, FaultPlan, Random, Settings};
+use crate::faults::{Crash, Fault, FaultCounts, FaultPlan};
+use crate::random::Random;
+use crate::settings::Settings;
+use crate::tasks::Tasks;
 
 /// Duration of an operation, in simulated microseconds.
 const OPERATION_US: u64 = 3;
@@ -189,7 +192,7 @@ impl Shared {
         let switch = state.wants_switch();
         drop(state);
         if switch {
-            scheduler::pause(self);
+            self.pause();
         }
         result.map_err(|error| EnvError::io(op.verb(), path, error))
     }
@@ -201,7 +204,22 @@ impl Shared {
         let switch = state.wants_switch();
         drop(state);
         if switch {
-            scheduler::pause(self);
+            self.pause();
+        }
+    }
+}
+
+impl Shared {
+    /// Lets another task run, if one can; the running one stays ready.
+    fn pause(&self) {
+        // No switch while a panic unwinds: the count of panics belongs to the thread, not to the
+        // task.
+        if !is_in_task() || std::thread::panicking() {
+            return;
+        }
+        let is_ready = self.lock().tasks.yield_now();
+        if is_ready {
+            switch();
         }
     }
 }

@@ -23,6 +23,7 @@ fn no_module_imports_upward() {
         "py-guard",
         "relation",
         "search",
+        "sim",
         "store",
         "syntax",
         "testkit",

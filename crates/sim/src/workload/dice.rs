@@ -1,6 +1,6 @@
 //! Random choices for the generator of plans.
 
-use crate::Random;
+use crate::random::Random;
 
 /// A pseudo-random sequence: the same for equal seeds, on every machine and in every version.
 #[derive(Clone, Debug)]

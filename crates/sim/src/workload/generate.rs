@@ -7,6 +7,8 @@
 //! fault or none.
 
 use crate::faults::{Crash, Fault, FaultPlan};
+use crate::random::Random;
+use crate::settings::NameOrder;
 use crate::workload::dice::Dice;
 use crate::workload::plan::{
     BlobsStep, CountersStep, End, GraphStep, ImportStep, Life, Plan, RowStep, Step, Swarm,
@@ -15,7 +17,6 @@ use crate::workload::plan::{
 use crate::workload::read::{ReadStep, What, has_words};
 use crate::workload::spaces::{BLOBS, COUNTERS, FORWARD, KEYS, REVERSE, SLOTS, Slot, Span, shape};
 use crate::workload::vault::{BackupStep, PLACES, RestoreStep, Way};
-use crate::{NameOrder, Random};
 use base::Kind;
 use store::{Durability, Isolation};
 

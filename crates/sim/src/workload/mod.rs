@@ -35,6 +35,7 @@ pub mod generate;
 pub mod ledger;
 pub mod model;
 pub mod numbers;
+pub mod outcome;
 pub mod pieces;
 pub mod plan;
 pub mod read;
@@ -46,6 +47,7 @@ pub mod task;
 pub mod teller;
 pub mod vault;
 pub mod world;
+mod world_views;
 
 pub use generate::plan;
 pub use run::{Broken, Report, run};

@@ -1,7 +1,6 @@
 //! Reads blobs directly from their keyspaces, without the view, to check what the view has written.
 
-use crate::workload::read::Ids;
-use crate::workload::spaces::{BLOBS, Cell, LARGE, Row, shape};
+use crate::workload::spaces::{BLOBS, Cell, Ids, LARGE, Row, shape};
 use base::{Batch, Column, Key, KeyRange, Projection};
 use store::Read;
 

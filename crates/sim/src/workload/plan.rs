@@ -1,7 +1,7 @@
 //! A run as plain data: settings, lives, tasks, steps. It can be printed, replayed and shrunk.
 
-use crate::NameOrder;
 use crate::faults::{Crash, Fault, FaultPlan};
+use crate::settings::NameOrder;
 use crate::workload::read::{ReadStep, What};
 use crate::workload::spaces::{NAMES, Slot, Span, blob, kind_name};
 use crate::workload::vault::{BackupStep, RestoreStep};

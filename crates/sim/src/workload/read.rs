@@ -2,9 +2,10 @@
 
 use crate::workload::model::{Rows, State};
 use crate::workload::pieces;
-use crate::workload::spaces::{self, BLOBS, Cell, FORWARD, LARGE, REVERSE, Slot, Span, key, shape};
+use crate::workload::spaces::{
+    self, BLOBS, Cell, FORWARD, Ids, LARGE, REVERSE, Slot, Span, key, shape,
+};
 use base::{Batch, Column, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection};
-use std::collections::BTreeMap;
 
 /// One read. Keys are numbers within the slot (see `spaces`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +63,6 @@ impl Answer {
         Self { rows: 0, cells: vec![cell] }
     }
 }
-
-/// The keyspaces that a step uses, as of its beginning.
-pub type Ids = BTreeMap<Slot, KeyspaceId>;
 
 impl ReadStep {
     /// Slots of the keyspaces that it reads.

@@ -2,12 +2,12 @@
 //! not return it. With a [`Teller`] it also announces each commit to the model before it is made.
 //!
 //! Calls of graphs wrap the store without a teller (`task/graph`), writes of blobs, counters and
-//! combined values with one (`world`, `task/counters`). Transactions are wrapped by `Noting`, which
-//! records what they read and write.
+//! combined values with one (`world_views`, `task/counters`). Transactions are wrapped by `Noting`,
+//! which records what they read and write.
 
 use crate::workload::model::SpaceWrites;
 use crate::workload::read::exactly;
-use crate::workload::teller::{Noted, Teller, rows_of};
+use crate::workload::teller::{Noted, Recorded, Teller, rows_of};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::sync::Mutex;
 use kv::Kv;
@@ -19,18 +19,6 @@ use store::{
     Transaction, WriteBatch,
 };
 use views::SharedTransaction;
-
-/// The last commit through a [`Recorder`]. With a teller: the last one that made the writes of the
-/// step, as opposed to the notes and pieces before it.
-#[derive(Clone, Debug, Default)]
-pub struct Recorded {
-    /// Its sequence number; `None` where there was no commit.
-    pub seq: Option<SeqNo>,
-    /// The sequence number of the state that `existed` describes, if there was a teller.
-    pub at: Option<SeqNo>,
-    /// Flags that the store returned about the keys, where they were requested.
-    pub existed: Vec<bool>,
-}
 
 /// Shared record of a transaction's reads and writes.
 pub type NotedBy = Arc<Mutex<Noted>>;

@@ -1,15 +1,18 @@
 //! Runs a plan: one life after the other on one disk, with each opening compared with the model.
 
 use crate::faults::{Crash, Fault, FaultCounts, FaultPlan};
+use crate::random::MILLION;
+use crate::scheduler::Failure;
+use crate::settings::Settings;
+use crate::sim::Sim;
 use crate::workload::ledger::Ledger;
 use crate::workload::model::Model;
 use crate::workload::plan::{End, Life, Plan, Swarm};
-use crate::workload::read::{Answer, Ids};
-use crate::workload::spaces::{COUNTERS, LARGE, NAMES, Slot};
+use crate::workload::read::Answer;
+use crate::workload::spaces::{COUNTERS, Ids, LARGE, NAMES, Slot};
 use crate::workload::task::{Task, collect_words, new_keyspace, whole};
 use crate::workload::vault::{PLACES, Status, Vault};
 use crate::workload::world::{Tally, World, listed, slots};
-use crate::{Failure, MILLION, Settings, Sim};
 use base::KeyspaceId;
 use kv::Kv;
 use std::cell::RefCell;

@@ -8,8 +8,8 @@
 //! Removing a step changes the interleaving, so the failure may not occur although its cause
 //! remains. Each attempt therefore tries several seeds and several places of the crash.
 
-use crate::NameOrder;
 use crate::faults::FaultPlan;
+use crate::settings::NameOrder;
 use crate::workload::plan::{BlobsStep, CountersStep, End, GraphStep, Plan, Step, TableStep};
 use crate::workload::run::{Broken, run};
 use crate::workload::vault::{BackupStep, Way};

@@ -8,15 +8,19 @@
 
 use crate::workload::dice::mix;
 use base::{
-    ColumnShape, Key, KeyRange, KeyShape, Merge, Shape, float_to_word, int_to_word, shape::Kind,
-    word_to_float, word_to_int,
+    ColumnShape, Key, KeyRange, KeyShape, KeyspaceId, Merge, Shape, float_to_word, int_to_word,
+    shape::Kind, word_to_float, word_to_int,
 };
 use relation::{
     BlobsDef, BlobsPart, Combine, CombinedDef, CountersDef, KeyType, NumberType, Schema,
 };
+use std::collections::BTreeMap;
 
 /// Number of a keyspace of the workload: an index into [`NAMES`].
 pub type Slot = u8;
+
+/// The keyspaces that a step uses, as of its beginning.
+pub type Ids = BTreeMap<Slot, KeyspaceId>;
 
 /// Forward edges; never written without [`REVERSE`].
 pub const FORWARD: Slot = 0;

@@ -10,35 +10,12 @@
 
 use crate::workload::existed;
 use crate::workload::model::{Footprint, Model, OpId, SpaceWrites, State, Writes};
-use crate::workload::read::Ids;
-use crate::workload::recorder::Recorded;
-use crate::workload::spaces::{BLOBS, Cell, KEYS, LARGE_BYTES_MIN, Row, Slot};
-use crate::workload::task::{Outcome, is_definite};
+use crate::workload::outcome::{Outcome, is_definite};
+use crate::workload::spaces::{BLOBS, Cell, Ids, KEYS, LARGE_BYTES_MIN, Row, Slot};
 use crate::workload::world::World;
 use base::{Column, Key, KeyRange, KeyspaceId, Kind, SeqNo};
-use std::cell::{Cell as Number, RefCell};
-use std::collections::BTreeMap;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use store::{Error, ErrorKind, Isolation, Transaction, WriteBatch};
-
-thread_local! {
-    /// The worlds of this thread. A store must be `Send` and a world is not, so stores find it by
-    /// number. A simulated machine never changes threads.
-    static WORLDS: RefCell<BTreeMap<u64, Weak<World>>> = const { RefCell::new(BTreeMap::new()) };
-    static NEXT: Number<u64> = const { Number::new(0) };
-}
-
-/// Registers a world for its stores; returns its number.
-#[must_use]
-pub fn enter(world: &Rc<World>) -> u64 {
-    let number = NEXT.get();
-    NEXT.set(number + 1);
-    WORLDS.with_borrow_mut(|worlds| {
-        worlds.retain(|_, world| world.strong_count() > 0);
-        worlds.insert(number, Rc::downgrade(world));
-    });
-    number
-}
 
 /// The meaning of a commit for the model.
 #[derive(Clone, Debug)]
@@ -108,7 +85,7 @@ impl Teller {
     }
 
     fn world(&self) -> Option<Rc<World>> {
-        WORLDS.with_borrow(|worlds| worlds.get(&self.world).and_then(Weak::upgrade))
+        World::numbered(self.world)
     }
 
     /// A scheduling point: commits that wait for no file have no other.
@@ -260,6 +237,18 @@ impl Announced {
             false => model.place(op, seq, &absent),
         }
     }
+}
+
+/// The last commit through a recorder. With a teller: the last one that made the writes of the
+/// step, as opposed to the notes and pieces before it.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// Its sequence number; `None` where there was no commit.
+    pub seq: Option<SeqNo>,
+    /// The sequence number of the state that `existed` describes, if there was a teller.
+    pub at: Option<SeqNo>,
+    /// Flags that the store returned about the keys, where they were requested.
+    pub existed: Vec<bool>,
 }
 
 /// Reads and writes of a transaction.

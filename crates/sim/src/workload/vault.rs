@@ -8,8 +8,7 @@
 //!    content or the new.
 
 use crate::workload::model::{Model, State};
-use crate::workload::read::Ids;
-use crate::workload::spaces::{NAMES, Slot};
+use crate::workload::spaces::{Ids, NAMES, Slot};
 use base::KeyspaceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,18 +1,17 @@
 //! State shared by the tasks of one life: the open database, the model, the counts, the first
 //! failure.
 
+use crate::env::SimEnv;
+use crate::faults::Fault;
 use crate::workload::ledger::Ledger;
 use crate::workload::model::Model;
 use crate::workload::plan::{BlobsStep, CountersStep, GraphStep, Step, Swarm};
-use crate::workload::read::{Answer, Ids, ReadStep};
-use crate::workload::recorder::Recorder;
+use crate::workload::read::{Answer, ReadStep};
 use crate::workload::spaces::{
-    BLOBS, CHUNK_BYTES, COUNTERS, FORWARD, LARGE, LARGE_BYTES_MIN, NAMES, REVERSE, SLOTS, Slot,
-    blobs_def, counters_schema, shape,
+    BLOBS, COUNTERS, FORWARD, Ids, LARGE, NAMES, REVERSE, SLOTS, Slot, blobs_def, counters_schema,
+    shape,
 };
-use crate::workload::teller::{self, Means, Teller};
 use crate::workload::vault::Vault;
-use crate::{Fault, SimEnv};
 use base::{Corruption, KeyspaceId};
 use env::{Env, Signal};
 use kv::{Kv, KvOptions};
@@ -20,16 +19,22 @@ use relation::{BlobsPart, Definition, GraphDef, GraphPart, VertexType, WeightTyp
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Store};
-use views::blobs::Blobs;
 use views::write_buffer::{Buffering, Registry};
 
 /// Folder of the database.
 pub const FOLDER: &str = "/db";
 /// Folder in which imports spill.
 pub const SPILL: &str = "/db/tmp";
+
+thread_local! {
+    /// The worlds of this thread. A store must be `Send` and a world is not, so stores find it by
+    /// number. A simulated machine never changes threads.
+    static WORLDS: RefCell<BTreeMap<u64, Weak<World>>> = const { RefCell::new(BTreeMap::new()) };
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+}
 
 /// Counts over all runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -186,8 +191,13 @@ impl World {
             closed_cleanly: Cell::new(false),
             failure: RefCell::new(None),
         });
-        world.number.set(teller::enter(&world));
+        world.number.set(enter(&world));
         world
+    }
+
+    /// The world with this number, if it is still there.
+    pub(super) fn numbered(number: u64) -> Option<Rc<Self>> {
+        WORLDS.with_borrow(|worlds| worlds.get(&number).and_then(Weak::upgrade))
     }
 
     /// Opens the store.
@@ -208,17 +218,9 @@ impl World {
         Ok(kv)
     }
 
-    /// Publishes an open store to the tasks.
-    pub fn set(&self, kv: Arc<Kv>) {
+    /// Publishes an open store, and its write buffers, to the tasks.
+    pub(super) fn publish(&self, kv: Arc<Kv>, registry: Option<Arc<Registry>>) {
         self.generation.set(self.generation.get() + 1);
-        let waits = self.swarm.durability == Durability::None && self.swarm.counters;
-        let registry = waits.then(|| {
-            let ids = self.model.borrow().live.clone();
-            let teller = Teller::new(self, Means::Rows(ids));
-            let store = Recorder::telling(Arc::clone(&kv), teller);
-            let env: Arc<dyn Env> = Arc::clone(&self.env) as _;
-            Arc::new(Registry::new(Arc::new(store), env, buffering(&self.swarm)))
-        });
         let opened = Opened { kv, generation: self.generation.get(), registry };
         *self.opened.borrow_mut() = Some(opened);
         self.signal.notify();
@@ -425,48 +427,15 @@ impl World {
     }
 }
 
-impl World {
-    /// The blobs' view. Each of its commits is reported to the model with the meaning `means`.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn blobs(&self, kv: &Arc<Kv>, means: Means) -> store::Result<(Blobs, Recorder)> {
-        let recorder = Recorder::telling(Arc::clone(kv), Teller::new(self, means));
-        let store: Arc<dyn Store> = Arc::new(recorder.clone());
-        let env: Arc<dyn Env> = Arc::clone(&self.env) as _;
-        let blobs = Blobs::find(store, env, NAMES[usize::from(BLOBS)])?;
-        let blobs = blobs.ok_or_else(|| relation::invalid("the blobs are not there"))?;
-        Ok((blobs.with_sizes(LARGE_BYTES_MIN, CHUNK_BYTES), recorder))
-    }
-
-    /// Removes unfinished pieces of blobs, as a database does after it was opened for writing.
-    /// Afterwards every piece belongs to a row, except those of blobs that were replaced without a
-    /// lookup.
-    ///
-    /// # Errors
-    /// Other pieces; and the engine's errors.
-    pub fn tidy(&self, kv: &Arc<Kv>) -> Result<store::Result<()>, String> {
-        let Some(ids) = self.ids(&[BLOBS, LARGE]) else { return Ok(Ok(())) };
-        let tidied = || {
-            let (blobs, recorder) = self.blobs(kv, Means::Step(ids[&BLOBS], Vec::new()))?;
-            let env: Arc<dyn Env> = Arc::clone(&self.env) as _;
-            let store: Arc<dyn Store> = Arc::new(recorder);
-            views::blobs::remove_unfinished(&store, &env)?;
-            blobs.at(&kv.snapshot()).check()
-        };
-        let check = match tidied() {
-            Ok(check) => check,
-            Err(error) => return Ok(Err(error)),
-        };
-        let litter = self.model.borrow().litter.get() as u64;
-        if check.unused > litter {
-            return Err(format!(
-                "pieces of {} blobs belong to no row, of at most {litter} somebody can have left them",
-                check.unused
-            ));
-        }
-        Ok(Ok(()))
-    }
+/// Registers a world for its stores; returns its number.
+fn enter(world: &Rc<World>) -> u64 {
+    let number = NEXT.get();
+    NEXT.set(number + 1);
+    WORLDS.with_borrow_mut(|worlds| {
+        worlds.retain(|_, world| world.strong_count() > 0);
+        worlds.insert(number, Rc::downgrade(world));
+    });
+    number
 }
 
 /// Settings of the write buffers.

@@ -5,9 +5,8 @@
 //! of the place must find what the vault says, or one of two states after an interrupted restore.
 
 use super::{Outcome, Task, whole};
-use crate::Fault;
-use crate::workload::read::Ids;
-use crate::workload::spaces::LARGE;
+use crate::faults::Fault;
+use crate::workload::spaces::{Ids, LARGE};
 use crate::workload::vault::{BackupStep, RestoreStep, Restored, Status, Way};
 use crate::workload::world::{Opened, World, listed};
 use env::Env;

@@ -1,8 +1,8 @@
 //! Steps of a follower: a read-only process beside the writer.
 
 use super::{Outcome, Task, whole};
-use crate::workload::read::{Ids, ReadStep};
-use crate::workload::spaces::{LARGE, NAMES};
+use crate::workload::read::ReadStep;
+use crate::workload::spaces::{Ids, LARGE, NAMES};
 use crate::workload::world::listed;
 use kv::Kv;
 use std::collections::BTreeMap;

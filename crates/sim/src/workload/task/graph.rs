@@ -8,9 +8,9 @@
 use super::{Outcome, Task, build, is_definite};
 use crate::workload::model::State;
 use crate::workload::plan::{GraphStep, ImportStep, RowStep, TableStep};
-use crate::workload::read::Ids;
-use crate::workload::recorder::{Recorded, Recorder};
-use crate::workload::spaces::{Cell, FORWARD, NAMES, REVERSE, Span, key, row};
+use crate::workload::recorder::Recorder;
+use crate::workload::spaces::{Cell, FORWARD, Ids, NAMES, REVERSE, Span, key, row};
+use crate::workload::teller::Recorded;
 use crate::workload::world::{Opened, SPILL};
 use base::{Key, KeyRef, KeyspaceId, Kind, SeqNo, int_to_word, word_to_int};
 use env::Env;

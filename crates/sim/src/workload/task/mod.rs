@@ -15,20 +15,18 @@ mod transaction;
 mod write;
 
 use crate::workload::model::{SpaceWrites, Writes};
+use crate::workload::outcome::{Outcome, is_definite};
 use crate::workload::plan::{Step, TableStep};
-use crate::workload::read::{Answer, Ids, ReadStep, What};
-use crate::workload::spaces::{FORWARD, NAMES, REVERSE, Slot, Span, key, range, row, shape};
+use crate::workload::read::{Answer, ReadStep, What};
+use crate::workload::spaces::{FORWARD, Ids, NAMES, REVERSE, Slot, Span, key, range, row, shape};
 use crate::workload::world::{Opened, World, definition, listed, written};
 use follow::Follower;
 use std::rc::Rc;
 use std::sync::Arc;
-use store::{ErrorKind, NewKeyspace, Snapshot, Store};
+use store::{NewKeyspace, Snapshot, Store};
 use transaction::Tx;
 
 pub use counters::collect_words;
-
-/// The violated promise, in words, if any.
-pub type Outcome = Result<(), String>;
 
 /// A snapshot held by a task.
 struct Held {
@@ -319,17 +317,6 @@ impl Task {
         }
         world.set(kv);
         Ok(())
-    }
-}
-
-/// Whether an error of a commit means that nothing was committed. `poisoned`: the store had refused
-/// a write before this commit began.
-#[must_use]
-pub fn is_definite(error: &store::Error, poisoned: bool) -> bool {
-    match error.kind() {
-        ErrorKind::Poisoned => poisoned,
-        ErrorKind::Io | ErrorKind::Corruption => false,
-        _ => true,
     }
 }
 

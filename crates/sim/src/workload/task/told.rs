@@ -3,8 +3,8 @@
 
 use super::{Outcome, Task};
 use crate::workload::model::{SpaceWrites, Writes};
-use crate::workload::read::Ids;
-use crate::workload::recorder::Recorded;
+use crate::workload::spaces::Ids;
+use crate::workload::teller::Recorded;
 use crate::workload::world::Opened;
 use base::{Key, KeyspaceId, Kind};
 use store::{ErrorKind, Result};
