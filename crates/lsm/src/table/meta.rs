@@ -1,4 +1,4 @@
-//! What the manifest, and all who hold a table, know of it.
+//! The description of a table, as the manifest has it.
 
 use base::{Key, TableId};
 use std::sync::Arc;
