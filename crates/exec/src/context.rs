@@ -26,7 +26,7 @@ use crate::value::validity::newest;
 use base::STEPS;
 use function::FunctionContext;
 use model::Value;
-use plan::{Plan, Source};
+use plan::{PerPredicate, Plan, PredicateId, Source};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -54,7 +54,7 @@ pub struct ExecContext<'a> {
     /// Tables of derived relations, by predicate.
     pub tables: Tables,
     /// For each derived relation, which rows the last round added.
-    pub marks: Vec<Marks>,
+    pub marks: PerPredicate<Marks>,
     /// Tries of this query, shared by all of its threads.
     pub tries: Arc<QueryTries>,
     /// The trie cache of the engine, if this query may use it.
@@ -97,7 +97,7 @@ impl<'a> ExecContext<'a> {
         algorithms: &'a dyn Algorithms,
     ) -> Result<Self> {
         let tables = Tables::new(plan.program.predicates.len());
-        let marks = vec![Marks::default(); plan.program.predicates.len()];
+        let marks = PerPredicate::filled(Marks::default(), plan.program.predicates.len());
         let readable = |relation| Readable::of(relation, interner, limits);
         let relations = relations.into_iter().map(readable).collect::<Result<_>>()?;
         Ok(Self {
@@ -207,12 +207,12 @@ impl<'a> ExecContext<'a> {
     }
 
     /// The table of a derived relation.
-    pub(crate) fn table(&self, predicate: usize) -> Arc<Table> {
+    pub(crate) fn table(&self, predicate: PredicateId) -> Arc<Table> {
         Arc::clone(&self.tables[predicate])
     }
 
     /// The row ranges of a derived relation's versions: total, delta and the rows before.
-    pub(crate) fn marks(&self, predicate: usize) -> Marks {
+    pub(crate) fn marks(&self, predicate: PredicateId) -> Marks {
         self.marks[predicate]
     }
 

@@ -114,6 +114,7 @@ mod tests {
     use super::*;
     use crate::catalog::Catalog;
     use crate::order;
+    use crate::predicate_id::PerPredicate;
     use crate::sizes::Sizes;
     use crate::step::Version;
 
@@ -163,7 +164,8 @@ mod tests {
     fn a_step_before_the_bindings_it_needs_is_found() {
         let resolved = resolved();
         let rule = &resolved.rules[0];
-        let sizes = Sizes { predicates: &[None, None], unchanged: &[], infos: &[] };
+        let (predicates, unchanged) = (PerPredicate::filled(None, 2), PerPredicate::default());
+        let sizes = Sizes { predicates: &predicates, unchanged: &unchanged, infos: &[] };
         let mut plan = order::order(&resolved, rule, &sizes, &|_| Version::Total).unwrap();
         plan.steps.reverse();
         plan.places.reverse();

@@ -7,6 +7,7 @@
 //! those of rules that nothing reads.
 
 use crate::ir::{Expr, Literal, PredicateKind, Program};
+use crate::predicate_id::PerPredicate;
 use syntax::Span;
 
 /// An expression without variables.
@@ -36,11 +37,11 @@ const LAZY: &[&str] = &["and", "or", "coalesce", "if", "cond"];
 
 /// The constant expressions of all rules. `is_read` says for each predicate whether it is computed
 /// anyway.
-pub(crate) fn find(program: &Program, is_read: &[bool]) -> Vec<Constant> {
+pub(crate) fn find(program: &Program, is_read: &PerPredicate<bool>) -> Vec<Constant> {
     let mut found = Vec::new();
-    for (number, predicate) in program.predicates.iter().enumerate() {
+    for (id, predicate) in program.predicates.enumerate() {
         match &predicate.kind {
-            PredicateKind::Constant(data) if !is_read[number] => {
+            PredicateKind::Constant(data) if !is_read[id] => {
                 add(data, Wanted::Any, predicate.span, &mut found);
             }
             PredicateKind::Inline { aggregates } => {

@@ -5,6 +5,7 @@ use crate::catalog::{AccessPath, PrefixStatistics};
 use crate::cost;
 use crate::ir::{Literal, Rule, Source, Var};
 use crate::key_value::KeyValue;
+use crate::predicate_id::PredicateId;
 use crate::sizes::Sizes;
 use crate::step::Version;
 
@@ -90,7 +91,7 @@ impl<'a> Bindings<'a> {
 
     pub(crate) fn derived_fanout(
         &self,
-        predicate: usize,
+        predicate: PredicateId,
         args: &[Option<Var>],
         version: Version,
     ) -> f64 {

@@ -21,6 +21,7 @@ use crate::catalog::RelationInfo;
 use crate::distinct::are_distinct;
 use crate::duplicates::{Duplicates, duplicates};
 use crate::ir::{Expr, LITERALS_MAX, Literal, Program, Rule, Source, Var};
+use crate::predicate_id::{PerPredicate, PredicateId};
 use crate::push::uses;
 use crate::stratify::components_of;
 use hashbrown::HashMap;
@@ -31,14 +32,14 @@ pub(crate) fn inline(program: &mut Program, infos: &[RelationInfo]) {
     let uses = uses(program);
     let rules_of = program.rules_of();
     let components = components_of(program);
-    let mut component_of = vec![usize::MAX; program.predicates.len()];
+    let mut component_of = PerPredicate::filled(usize::MAX, program.predicates.len());
     for (place, component) in components.iter().enumerate() {
         component.iter().for_each(|&predicate| component_of[predicate] = place);
     }
-    let mut views: HashMap<usize, View> = HashMap::new();
+    let mut views: HashMap<PredicateId, View> = HashMap::new();
     for (place, component) in components.into_iter().enumerate() {
         let numbers = || component.iter().flat_map(|&predicate| &rules_of[predicate]);
-        let is_own = |read: usize| component_of[read] == place;
+        let is_own = |read: PredicateId| component_of[read] == place;
         let is_recursive = numbers().any(|&number| reads_any(&program.rules[number], &is_own));
         for &number in numbers() {
             unfold_in(program, number, is_recursive, &views, infos);
@@ -55,7 +56,7 @@ pub(crate) fn inline(program: &mut Program, infos: &[RelationInfo]) {
 }
 
 /// Whether a rule reads a predicate for which `is_one` is true.
-fn reads_any(rule: &Rule, is_one: &dyn Fn(usize) -> bool) -> bool {
+fn reads_any(rule: &Rule, is_one: &dyn Fn(PredicateId) -> bool) -> bool {
     rule.body.iter().any(|literal| match literal {
         Literal::Atom { source: Source::Derived(read), .. } => is_one(*read),
         _ => false,
@@ -191,7 +192,7 @@ fn unfold_in(
     program: &mut Program,
     number: usize,
     is_recursive: bool,
-    views: &HashMap<usize, View>,
+    views: &HashMap<PredicateId, View>,
     infos: &[RelationInfo],
 ) {
     let rule = &program.rules[number];

@@ -7,6 +7,7 @@
 //!    constants [`Literal::Assign`]. The variables of a negated atom are bound before it, so it may
 //!    repeat them.
 
+use crate::predicate_id::{PerPredicate, PredicateId};
 use crate::search::{SearchInput, SearchOutput};
 use function::{Aggregate, Function, UserAggregate};
 use model::Value;
@@ -20,13 +21,13 @@ pub type Var = usize;
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Derived relations. Rules refer to them by index.
-    pub predicates: Vec<Predicate>,
+    pub predicates: PerPredicate<Predicate>,
     /// Rules of inline predicates.
     pub rules: Vec<Rule>,
     /// Stored relations that the program reads.
     pub stored: Vec<StoredUse>,
     /// The predicate whose rows are the result.
-    pub entry: usize,
+    pub entry: PredicateId,
     /// Names of parameters. Expressions refer to them by index.
     pub parameters: Vec<String>,
 }
@@ -38,8 +39,8 @@ pub(crate) const LITERALS_MAX: usize = 64;
 impl Program {
     /// For each predicate, the indexes of its rules in ascending order.
     #[must_use]
-    pub fn rules_of(&self) -> Vec<Vec<usize>> {
-        let mut rules_of = vec![Vec::new(); self.predicates.len()];
+    pub fn rules_of(&self) -> PerPredicate<Vec<usize>> {
+        let mut rules_of = PerPredicate::filled(Vec::new(), self.predicates.len());
         for (number, rule) in self.rules.iter().enumerate() {
             rules_of[rule.predicate].push(number);
         }
@@ -144,8 +145,8 @@ pub struct FixedInput {
 /// A relation that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// An index into [`Program::predicates`].
-    Derived(usize),
+    /// One of [`Program::predicates`].
+    Derived(PredicateId),
     /// An index into [`Program::stored`].
     Stored(usize),
 }
@@ -163,7 +164,7 @@ pub struct StoredUse {
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// The predicate that it defines.
-    pub predicate: usize,
+    pub predicate: PredicateId,
     /// The variable of each head column.
     pub head: Vec<Var>,
     /// Names of the variables. Generated names start with `*`.

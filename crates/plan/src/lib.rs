@@ -19,7 +19,8 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
-//! 1. `cost`, `search`: the cost model, and the parameters of searches.
+//! 1. `cost`, `search`, `predicate_id`: the cost model, the parameters of searches, numbers of
+//!    derived relations.
 //! 2. `ir`, `catalog`: rules and stored relations.
 //! 3. `resolve::message`, `resolve::flatten`, `resolve::expression`, `resolve::scope`: errors,
 //!    disjunctions, expressions and variables of a rule that is resolved.
@@ -57,6 +58,7 @@ mod order;
 mod orderer;
 mod physical;
 mod pipeline;
+mod predicate_id;
 mod push;
 mod query_plan;
 mod resolve;
@@ -81,6 +83,7 @@ pub use ir::{
 };
 pub use physical::{OperatorName, Physical};
 pub use pipeline::{Alternative, InOrder, PipelinePlan, PlannedStep, RowOrder, Ties};
+pub use predicate_id::{PerPredicate, PredicateId};
 pub use query_plan::{GroupPlan, Plan, Reader, RulePlan};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use search::{SearchInput, SearchMethod, SearchOutput};
@@ -107,7 +110,7 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
         check::program("push", Heads::Unknown, &program, &infos);
     }
     let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
-    let mut is_read = vec![false; program.predicates.len()];
+    let mut is_read = PerPredicate::filled(false, program.predicates.len());
     groups.iter().flat_map(|group| &group.predicates).for_each(|&read| is_read[read] = true);
     let constants = constants::find(&program, &is_read);
     let (groups, whole_rows) = plan_groups(query, &program, &infos, groups)?;
@@ -130,7 +133,7 @@ fn is_derived(literal: &Literal) -> bool {
 }
 
 /// The plans of all groups, and the estimated rows of each predicate.
-type Groups = (Vec<GroupPlan>, Vec<Option<f64>>);
+type Groups = (Vec<GroupPlan>, PerPredicate<Option<f64>>);
 
 /// Plans all groups. Also returns the estimated number of rows of each predicate, if there is an
 /// estimate.
@@ -141,14 +144,14 @@ fn plan_groups(
     groups: Vec<Group>,
 ) -> Result<Groups, Vec<Diagnostic>> {
     let asked = |predicate: &Predicate| predicate.is_magic_set.then_some(cost::ROWS_MAGIC);
-    let mut sizes: Vec<Option<f64>> = program.predicates.iter().map(asked).collect();
-    let mut whole_rows = vec![None; program.predicates.len()];
-    let mut unchanged = vec![Vec::new(); program.predicates.len()];
+    let mut sizes: PerPredicate<Option<f64>> = program.predicates.iter().map(asked).collect();
+    let mut whole_rows = PerPredicate::filled(None, program.predicates.len());
+    let mut unchanged = PerPredicate::filled(Vec::new(), program.predicates.len());
     let mut planned = Vec::with_capacity(groups.len());
     let mut problems = Vec::new();
     let rules_of = program.rules_of();
     let first = FirstRows::of_query(query, program).filter(|_| rules_of[program.entry].len() == 1);
-    let mut rows = vec![0.0; program.predicates.len()];
+    let mut rows = PerPredicate::filled(0.0, program.predicates.len());
     for group in groups {
         for &predicate in &group.predicates {
             if group.is_recursive && program.predicates[predicate].is_magic_set {

@@ -21,6 +21,7 @@ use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, 
 use crate::order;
 use crate::orderer::Orderer;
 use crate::pipeline::PipelinePlan;
+use crate::predicate_id::{PerPredicate, PredicateId};
 use crate::sizes::Sizes;
 use crate::step::Version;
 use crate::stratify::Group;
@@ -34,14 +35,14 @@ const COPIES_MAX: usize = 256;
 pub(crate) fn rewrite(
     program: &Program,
     infos: &[RelationInfo],
-    whole_rows: &[Option<f64>],
+    whole_rows: &PerPredicate<Option<f64>>,
 ) -> Option<Program> {
     let mut rewriter = Rewriter {
         given: program,
         infos,
         whole_rows,
         rules_of: program.rules_of(),
-        sizes: whole_rows.to_vec(),
+        sizes: whole_rows.clone(),
         out: Program { rules: Vec::new(), ..program.clone() },
         whole: HashSet::new(),
         copies: HashMap::new(),
@@ -67,32 +68,32 @@ pub(crate) fn rewrite(
 
 enum Task {
     /// Process the rules of a predicate unchanged.
-    Whole(usize),
+    Whole(PredicateId),
     /// Process the rules of a predicate's copy for these bound columns.
-    Copy { of: usize, bound: Vec<bool>, copy: usize, asked: usize },
+    Copy { of: PredicateId, bound: Vec<bool>, copy: PredicateId, asked: PredicateId },
 }
 
 struct Rewriter<'p> {
     given: &'p Program,
     infos: &'p [RelationInfo],
     /// Estimated rows of the predicates, if known.
-    whole_rows: &'p [Option<f64>],
+    whole_rows: &'p PerPredicate<Option<f64>>,
     /// For each predicate of the original program, the indexes of its rules.
-    rules_of: Vec<Vec<usize>>,
+    rules_of: PerPredicate<Vec<usize>>,
     /// As `whole_rows`, extended by copies and magic sets.
-    sizes: Vec<Option<f64>>,
+    sizes: PerPredicate<Option<f64>>,
     out: Program,
     /// Predicates that are needed as a whole.
-    whole: HashSet<usize>,
+    whole: HashSet<PredicateId>,
     /// The copy and its magic set, by predicate and bound columns.
-    copies: HashMap<(usize, Vec<bool>), (usize, usize)>,
+    copies: HashMap<(PredicateId, Vec<bool>), (PredicateId, PredicateId)>,
     work: Vec<Task>,
     /// For each predicate, the index of its strongly connected component.
-    component: Vec<usize>,
+    component: PerPredicate<usize>,
 }
 
 impl Rewriter<'_> {
-    fn want_whole(&mut self, predicate: usize) {
+    fn want_whole(&mut self, predicate: PredicateId) {
         if self.whole.insert(predicate) {
             self.work.push(Task::Whole(predicate));
             if let PredicateKind::Fixed(fixed) = &self.given.predicates[predicate].kind {
@@ -105,20 +106,17 @@ impl Rewriter<'_> {
         }
     }
 
-    fn want_copy(&mut self, of: usize, bound: Vec<bool>) -> (usize, usize) {
+    fn want_copy(&mut self, of: PredicateId, bound: Vec<bool>) -> (PredicateId, PredicateId) {
         if let Some(&known) = self.copies.get(&(of, bound.clone())) {
             return known;
         }
         let original = &self.given.predicates[of];
         let pattern: String = bound.iter().map(|&is| if is { 'b' } else { 'f' }).collect();
-        let copy = self.out.predicates.len();
-        self.out
-            .predicates
-            .push(Predicate { name: format!("{}^{pattern}", original.name), ..original.clone() });
+        let name = format!("{}^{pattern}", original.name);
+        let copy = self.out.predicates.push(Predicate { name, ..original.clone() });
         let columns = original.columns.iter().zip(&bound).filter(|(_, is)| **is);
         let columns: Vec<String> = columns.map(|(column, _)| column.clone()).collect();
-        let asked = self.out.predicates.len();
-        self.out.predicates.push(Predicate {
+        let asked = self.out.predicates.push(Predicate {
             name: format!("asked {}^{pattern}", original.name),
             kind: PredicateKind::Inline { aggregates: columns.iter().map(|_| None).collect() },
             columns,
@@ -126,8 +124,8 @@ impl Rewriter<'_> {
             is_magic_set: true,
             is_sorted: false,
         });
-        self.sizes
-            .extend([original.is_magic_set.then_some(cost::ROWS_MAGIC), Some(cost::ROWS_MAGIC)]);
+        self.sizes.push(original.is_magic_set.then_some(cost::ROWS_MAGIC));
+        self.sizes.push(Some(cost::ROWS_MAGIC));
         self.copies.insert((of, bound.clone()), (copy, asked));
         self.work.push(Task::Copy { of, bound, copy, asked });
         (copy, asked)
@@ -168,15 +166,16 @@ impl Rewriter<'_> {
     }
 
     /// The rule with derived relations replaced by their copies, where columns are bound.
-    fn restrict(&mut self, rule: Rule, of: usize, is_copy: bool) -> Option<Rule> {
-        let sizes = Sizes { predicates: &self.sizes, unchanged: &[], infos: self.infos };
+    fn restrict(&mut self, rule: Rule, of: PredicateId, is_copy: bool) -> Option<Rule> {
+        let unchanged = PerPredicate::default();
+        let sizes = Sizes { predicates: &self.sizes, unchanged: &unchanged, infos: self.infos };
         let (places, rows) = handed_on(&self.out, &rule, &sizes, is_copy)?;
         let mut bound = vec![false; rule.variables.len()];
         let mut body: Vec<Literal> = Vec::with_capacity(rule.body.len());
         for (step, &place) in places.iter().enumerate() {
             let mut literal = rule.body[place].clone();
             if let Literal::Atom { source: Source::Derived(read), args, negated, .. } = &mut literal
-                && *read < self.given.predicates.len()
+                && read.place() < self.given.predicates.len()
             {
                 let asked: Vec<bool> = match *negated {
                     true => vec![false; args.len()],
@@ -208,7 +207,7 @@ impl Rewriter<'_> {
     }
 
     /// The columns of an atom that are bound and have no aggregate.
-    fn bound_columns(&self, read: usize, args: &[Option<Var>], bound: &[bool]) -> Vec<bool> {
+    fn bound_columns(&self, read: PredicateId, args: &[Option<Var>], bound: &[bool]) -> Vec<bool> {
         let PredicateKind::Inline { aggregates } = &self.given.predicates[read].kind else {
             return vec![false; args.len()];
         };
@@ -218,7 +217,7 @@ impl Rewriter<'_> {
 
     /// Adds the rule of a magic set: the literals before the atom that are connected to the bound
     /// variables.
-    fn ask(&mut self, rule: &Rule, set: usize, head: Vec<Var>, before: &[Literal]) {
+    fn ask(&mut self, rule: &Rule, set: PredicateId, head: Vec<Var>, before: &[Literal]) {
         let mut needed = vec![false; rule.variables.len()];
         head.iter().for_each(|&var| needed[var] = true);
         let mut taken = vec![false; before.len()];
@@ -256,8 +255,8 @@ impl Rewriter<'_> {
     }
 
     /// A predicate with meet aggregates that has a copy which reads another copy.
-    fn meet_of_other_copy(&self) -> Option<usize> {
-        let copy_of: HashMap<usize, usize> =
+    fn meet_of_other_copy(&self) -> Option<PredicateId> {
+        let copy_of: HashMap<PredicateId, PredicateId> =
             self.copies.iter().map(|((of, _), (copy, _))| (*copy, *of)).collect();
         self.out.rules.iter().find_map(|rule| {
             let of = *copy_of.get(&rule.predicate)?;
@@ -275,7 +274,7 @@ impl Rewriter<'_> {
     /// Returns the program. Copies of rules that turned out to be needed as a whole are replaced by
     /// the originals.
     fn finish(mut self) -> Program {
-        let mut instead: HashMap<usize, usize> = HashMap::new();
+        let mut instead: HashMap<PredicateId, PredicateId> = HashMap::new();
         for ((of, _), (copy, _)) in &self.copies {
             if self.whole.contains(of) {
                 instead.insert(*copy, *of);
@@ -343,9 +342,9 @@ pub(crate) fn unchanged_columns<'r>(
 }
 
 /// For each predicate, the index of its strongly connected component.
-fn components(program: &Program) -> Vec<usize> {
+fn components(program: &Program) -> PerPredicate<usize> {
     let groups = crate::stratify::components_of(program);
-    let mut component = vec![usize::MAX; program.predicates.len()];
+    let mut component = PerPredicate::filled(usize::MAX, program.predicates.len());
     for (number, group) in groups.iter().enumerate() {
         group.iter().for_each(|&predicate| component[predicate] = number);
     }

@@ -19,6 +19,7 @@
 
 use crate::bounds::{comparison, each_conjunct};
 use crate::ir::{Expr, LITERALS_MAX, Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::predicate_id::{PerPredicate, PredicateId};
 use crate::resolve::call;
 use crate::stratify::components_of;
 use syntax::Span;
@@ -41,8 +42,8 @@ pub(crate) fn push(program: &mut Program) {
 
 /// For each predicate, the number of atoms and algorithms that read it. The entry counts one more
 /// reader, the result.
-pub(crate) fn uses(program: &Program) -> Vec<usize> {
-    let mut uses = vec![0; program.predicates.len()];
+pub(crate) fn uses(program: &Program) -> PerPredicate<usize> {
+    let mut uses = PerPredicate::filled(0, program.predicates.len());
     uses[program.entry] += 1;
     let mut note = |source: &Source| {
         if let Source::Derived(read) = *source {
@@ -64,7 +65,7 @@ pub(crate) fn uses(program: &Program) -> Vec<usize> {
 
 /// A condition on a column of another rule.
 struct Moved {
-    to: usize,
+    to: PredicateId,
     column: usize,
     function: &'static str,
     value: Expr,
@@ -72,7 +73,12 @@ struct Moved {
 }
 
 /// Moves conditions of a rule into the rules that it reads.
-fn push_from(program: &mut Program, number: usize, uses: &[usize], rules_of: &[Vec<usize>]) {
+fn push_from(
+    program: &mut Program,
+    number: usize,
+    uses: &PerPredicate<usize>,
+    rules_of: &PerPredicate<Vec<usize>>,
+) {
     let rule = &program.rules[number];
     let mut moved = Vec::new();
     let mut left = Vec::with_capacity(rule.body.len());
@@ -141,7 +147,12 @@ fn is_in_atom(rule: &Rule, var: Var) -> bool {
 }
 
 /// The rule and column to which a condition can move.
-fn target(program: &Program, rule: &Rule, condition: &Expr, uses: &[usize]) -> Option<Moved> {
+fn target(
+    program: &Program,
+    rule: &Rule,
+    condition: &Expr,
+    uses: &PerPredicate<usize>,
+) -> Option<Moved> {
     let Expr::Call(_, _, span) = condition else { return None };
     let mut vars = Vec::new();
     condition.each_var(&mut |var| vars.push(var));

@@ -4,6 +4,7 @@ use crate::catalog::RelationInfo;
 use crate::constants::Constant;
 use crate::ir::{Literal, PredicateKind, Program, Source};
 use crate::pipeline::PipelinePlan;
+use crate::predicate_id::PerPredicate;
 use crate::stratify::Group;
 
 /// An executable plan.
@@ -16,7 +17,7 @@ pub struct Plan {
     /// Strata in evaluation order. Each is a strongly connected component of the dependency graph.
     pub groups: Vec<GroupPlan>,
     /// For each predicate, the index of its group; `usize::MAX` if it is not needed.
-    pub group_of: Vec<usize>,
+    pub group_of: PerPredicate<usize>,
     /// Constant expressions to evaluate before any row is read.
     pub constants: Vec<Constant>,
 }
@@ -64,7 +65,7 @@ impl Plan {
         mut groups: Vec<GroupPlan>,
         constants: Vec<Constant>,
     ) -> Self {
-        let mut group_of = vec![usize::MAX; program.predicates.len()];
+        let mut group_of = PerPredicate::filled(usize::MAX, program.predicates.len());
         for (number, group) in groups.iter().enumerate() {
             group.group.predicates.iter().for_each(|&predicate| group_of[predicate] = number);
         }

@@ -23,6 +23,7 @@ pub use expression::{resolve_expression, resolve_over};
 
 use crate::catalog::{Catalog, RelationInfo};
 use crate::ir::{PredicateKind, Program, Rule, Var};
+use crate::predicate_id::{PerPredicate, PredicateId};
 use flatten::flatten;
 use hashbrown::HashMap;
 use resolver::Resolver;
@@ -40,10 +41,10 @@ pub fn resolve(
     let mut resolver = Resolver {
         catalog,
         program: Program {
-            predicates: Vec::new(),
+            predicates: PerPredicate::default(),
             rules: Vec::new(),
             stored: Vec::new(),
-            entry: 0,
+            entry: PredicateId::new(0),
             parameters: Vec::new(),
         },
         infos: Vec::new(),
@@ -91,7 +92,7 @@ impl Resolver<'_> {
 
     fn rule(
         &mut self,
-        predicate: usize,
+        predicate: PredicateId,
         head: &[HeadItem],
         atoms: &[(&Atom, bool)],
         span: Span,

@@ -2,6 +2,7 @@
 
 use crate::bounds::RangeHint;
 use crate::ir::{Expr, SearchUse, Var};
+use crate::predicate_id::PredicateId;
 
 /// The rows of a derived relation that an atom reads in semi-naive evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub enum Step {
     /// Joins with a derived relation.
     Derived {
         /// The relation, as an index into [`Program::predicates`](crate::Program::predicates).
-        predicate: usize,
+        predicate: PredicateId,
         /// The rows that are read.
         version: Version,
         /// Bound columns with their variables.

@@ -6,13 +6,14 @@
 //!    cycle has no generally accepted meaning.
 
 use crate::ir::{Literal, PredicateKind, Program, Source};
+use crate::predicate_id::{PerPredicate, PredicateId};
 use syntax::Diagnostic;
 
 /// Predicates that depend on each other and are computed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Indexes of the predicates, in ascending order.
-    pub predicates: Vec<usize>,
+    pub predicates: Vec<PredicateId>,
     /// Whether a predicate of the group reads one of the group.
     pub is_recursive: bool,
 }
@@ -20,7 +21,7 @@ pub struct Group {
 impl Group {
     /// Whether a predicate is in the group.
     #[must_use]
-    pub fn has(&self, predicate: usize) -> bool {
+    pub fn has(&self, predicate: PredicateId) -> bool {
         self.predicates.binary_search(&predicate).is_ok()
     }
 }
@@ -41,7 +42,7 @@ enum Reads {
 pub(crate) fn stratify(program: &Program) -> Result<Vec<Group>, Diagnostic> {
     let reads = reads_of(program);
     let groups = components(&reads, program.entry);
-    let mut group_of = vec![usize::MAX; reads.len()];
+    let mut group_of = PerPredicate::filled(usize::MAX, reads.len());
     for (number, group) in groups.iter().enumerate() {
         group.iter().for_each(|&predicate| group_of[predicate] = number);
     }
@@ -63,13 +64,14 @@ pub(crate) fn stratify(program: &Program) -> Result<Vec<Group>, Diagnostic> {
 }
 
 /// The strongly connected components that the entry depends on, without checking cycles.
-pub(crate) fn components_of(program: &Program) -> Vec<Vec<usize>> {
+pub(crate) fn components_of(program: &Program) -> Vec<Vec<PredicateId>> {
     components(&reads_of(program), program.entry)
 }
 
 /// The dependencies of each predicate.
-fn reads_of(program: &Program) -> Vec<Vec<(usize, Reads)>> {
-    let mut reads: Vec<Vec<(usize, Reads)>> = vec![Vec::new(); program.predicates.len()];
+fn reads_of(program: &Program) -> PerPredicate<Vec<(PredicateId, Reads)>> {
+    let mut reads: PerPredicate<Vec<(PredicateId, Reads)>> =
+        PerPredicate::filled(Vec::new(), program.predicates.len());
     for rule in &program.rules {
         let aggregated = program.predicates[rule.predicate].is_aggregated();
         for literal in &rule.body {
@@ -85,7 +87,7 @@ fn reads_of(program: &Program) -> Vec<Vec<(usize, Reads)>> {
             reads[rule.predicate].push((*read, how));
         }
     }
-    for (reader, predicate) in program.predicates.iter().enumerate() {
+    for (reader, predicate) in program.predicates.enumerate() {
         if let PredicateKind::Fixed(fixed) = &predicate.kind {
             for input in &fixed.inputs {
                 if let Source::Derived(read) = input.source {
@@ -97,9 +99,14 @@ fn reads_of(program: &Program) -> Vec<Vec<(usize, Reads)>> {
     reads
 }
 
-fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Diagnostic {
+fn unstratified(
+    program: &Program,
+    reader: PredicateId,
+    read: PredicateId,
+    how: Reads,
+) -> Diagnostic {
     // Without the suffix that `resolve` adds to the names of derived rows.
-    let name = |predicate: usize| program.predicates[predicate].name.split('#').next();
+    let name = |predicate: PredicateId| program.predicates[predicate].name.split('#').next();
     let [reader_name, read_name] = [reader, read].map(|one| name(one).unwrap_or_default());
     let (through, hint) = match how {
         Reads::Negated => ("negation", "let the negated rule depend on stored relations only"),
@@ -122,10 +129,14 @@ fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Di
 /// Strongly connected components that are reachable from `entry`, each after those it reads
 /// (Tarjan, SIAM J. Comput. 1972). Uses an explicit stack, so that a chain of thousands of rules
 /// cannot overflow the thread's stack.
-fn components(reads: &[Vec<(usize, Reads)>], entry: usize) -> Vec<Vec<usize>> {
+fn components(
+    reads: &PerPredicate<Vec<(PredicateId, Reads)>>,
+    entry: PredicateId,
+) -> Vec<Vec<PredicateId>> {
     const NEW: usize = usize::MAX;
-    let (mut index, mut low) = (vec![NEW; reads.len()], vec![0; reads.len()]);
-    let (mut path, mut on_path) = (Vec::new(), vec![false; reads.len()]);
+    let (mut index, mut low) =
+        (PerPredicate::filled(NEW, reads.len()), PerPredicate::filled(0, reads.len()));
+    let (mut path, mut on_path) = (Vec::new(), PerPredicate::filled(false, reads.len()));
     let mut found = Vec::new();
     let mut calls = vec![(entry, 0)];
     let mut next = 0;

@@ -150,6 +150,7 @@ impl Types<'_> {
 mod tests {
     use super::*;
     use crate::catalog::ColumnInfo;
+    use crate::predicate_id::PredicateId;
     use crate::resolve_over;
 
     /// The type of an expression over `a: Int`, `s: String?`, and `x` of any type.
@@ -159,7 +160,7 @@ mod tests {
         let value = resolve_over(&parsed, &names, &mut Vec::new()).unwrap();
         let span = syntax::Span::default();
         let rule = Rule {
-            predicate: 0,
+            predicate: PredicateId::new(0),
             head: vec![3],
             variables: ["a", "s", "x", "y"].map(str::to_owned).to_vec(),
             body: vec![atom(span), Literal::Assign { var: 3, value, span }],
@@ -227,7 +228,7 @@ mod tests {
         for value in [Expr::Param(0), Expr::Const(Value::Int(1)), Expr::Const(Value::Float(1.0))] {
             let span = syntax::Span::default();
             let rule = Rule {
-                predicate: 0,
+                predicate: PredicateId::new(0),
                 head: vec![0, 1, 3],
                 variables: ["a", "s", "x", "y"].map(str::to_owned).to_vec(),
                 body: vec![
@@ -255,7 +256,7 @@ mod tests {
         };
         let first = Literal::Assign { var: 0, value: Expr::Const(Value::Int(1)), span };
         let rule = Rule {
-            predicate: 0,
+            predicate: PredicateId::new(0),
             head: vec![64],
             variables: (0..65).map(|i| format!("v{i}")).collect(),
             body: std::iter::once(first).chain((1..65).map(twice)).collect(),

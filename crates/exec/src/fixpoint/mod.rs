@@ -35,7 +35,9 @@ use crate::value::cell::Cell;
 use crate::value::columns::{Columns, gather};
 use hashbrown::HashMap;
 use model::Value;
-use plan::{AggregateUse, Alternative, GroupPlan, PipelinePlan, PredicateKind, Step, Var};
+use plan::{
+    AggregateUse, Alternative, GroupPlan, PipelinePlan, PredicateId, PredicateKind, Step, Var,
+};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use syntax::Span;
@@ -217,7 +219,7 @@ impl<'a> Fixpoint<'a> {
     }
 
     /// Sorts the rows of a derived relation by their columns.
-    fn sort_table(&mut self, predicate: usize) -> Result<()> {
+    fn sort_table(&mut self, predicate: PredicateId) -> Result<()> {
         let columns = self.context.tables[predicate].live_columns();
         let rows = columns.first().map_or(0, Vec::len);
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
@@ -333,13 +335,13 @@ impl<'a> Fixpoint<'a> {
         }
     }
 
-    fn is_meet(&self, predicate: usize) -> bool {
+    fn is_meet(&self, predicate: PredicateId) -> bool {
         self.context.plan.program.predicates[predicate].is_meet()
     }
 
     /// Tables for the rows of a round, by predicate.
-    fn empty_tables(&self, group: &GroupPlan) -> HashMap<usize, Table> {
-        let table = |&predicate: &usize| {
+    fn empty_tables(&self, group: &GroupPlan) -> HashMap<PredicateId, Table> {
+        let table = |&predicate: &PredicateId| {
             let arity = self.context.tables[predicate].arity();
             let kind = &self.context.plan.program.predicates[predicate].kind;
             let table = match self.is_meet(predicate) {
@@ -356,7 +358,7 @@ impl<'a> Fixpoint<'a> {
         &mut self,
         body: &PipelinePlan,
         rule: usize,
-        fresh: &mut HashMap<usize, Table>,
+        fresh: &mut HashMap<PredicateId, Table>,
     ) -> Result<()> {
         let program = &self.context.plan.program;
         let predicate = program.rules[rule].predicate;
@@ -384,7 +386,11 @@ impl<'a> Fixpoint<'a> {
 
     /// Adds the rows of a round to the tables; they become the deltas. Returns whether there were
     /// new ones.
-    fn add_round(&mut self, group: &GroupPlan, mut fresh: HashMap<usize, Table>) -> Result<bool> {
+    fn add_round(
+        &mut self,
+        group: &GroupPlan,
+        mut fresh: HashMap<PredicateId, Table>,
+    ) -> Result<bool> {
         let mut has_grown = false;
         for &predicate in &group.group.predicates {
             let Some(found) = fresh.remove(&predicate) else { continue };
@@ -590,12 +596,12 @@ impl<'a> Fixpoint<'a> {
         }
     }
 
-    fn set_table(&mut self, predicate: usize, table: Table) {
+    fn set_table(&mut self, predicate: PredicateId, table: Table) {
         self.context.marks[predicate] = Marks { old: 0, total: table.rows() };
         self.context.tables.change(predicate, |slot| *slot = Arc::new(table));
     }
 
-    fn fill(&mut self, predicate: usize, arity: usize, columns: &[Vec<Cell>]) -> Result<()> {
+    fn fill(&mut self, predicate: PredicateId, arity: usize, columns: &[Vec<Cell>]) -> Result<()> {
         let rows = columns.first().map_or(0, Vec::len);
         let table = Table::set(arity).with_rows(columns, rows, &|| self.context.check(0))?;
         self.context.check_rows(&table)?;

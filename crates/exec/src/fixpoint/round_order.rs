@@ -13,7 +13,7 @@
 use super::Fixpoint;
 use crate::table::Table;
 use hashbrown::{HashMap, HashSet};
-use plan::{PipelinePlan, PlannedStep, Step, Var, Version};
+use plan::{PipelinePlan, PlannedStep, PredicateId, Step, Var, Version};
 
 /// Fewest rows of a delta for which orders are compared. With fewer, a round takes less time than
 /// the comparison.
@@ -27,7 +27,7 @@ const BETTER_SHARE: f64 = 0.5;
 const SAMPLED: usize = 1024;
 
 /// Distinct values by table and columns, for the orders of one choice.
-type Distinct = HashMap<(usize, Vec<usize>), f64>;
+type Distinct = HashMap<(PredicateId, Vec<usize>), f64>;
 
 impl Fixpoint<'_> {
     /// The order of a round's body that costs least.
@@ -55,7 +55,7 @@ impl Fixpoint<'_> {
         best.1
     }
 
-    fn version_rows(&self, predicate: usize, version: Version) -> usize {
+    fn version_rows(&self, predicate: PredicateId, version: Version) -> usize {
         let marks = self.context.marks(predicate);
         match version {
             Version::Total => marks.total,
@@ -112,7 +112,7 @@ impl Fixpoint<'_> {
     }
 
     /// About how many distinct values some columns of a table have, 1 at least.
-    fn distinct(&self, predicate: usize, columns: &[usize], known: &mut Distinct) -> f64 {
+    fn distinct(&self, predicate: PredicateId, columns: &[usize], known: &mut Distinct) -> f64 {
         let table = &self.context.tables[predicate];
         let count = || match table.keys_of_index(columns) {
             Some(keys) => keys as f64,

@@ -8,6 +8,7 @@
 //! 1. `bytes` is the total size of the tables. [`Tables::change`] is the only way to change one.
 
 use crate::table::Table;
+use plan::{PerPredicate, PredicateId};
 use std::ops::Index;
 use std::sync::Arc;
 
@@ -23,15 +24,15 @@ pub struct Marks {
 /// The tables of all predicates, by number.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    all: Vec<Arc<Table>>,
+    all: PerPredicate<Arc<Table>>,
     bytes: u64,
 }
 
 impl Tables {
     /// Empty tables for this many predicates.
     pub(crate) fn new(predicates: usize) -> Self {
-        let all: Vec<Arc<Table>> = (0..predicates).map(|_| Arc::default()).collect();
-        let bytes = all.first().map_or(0, |table| table.bytes()) * all.len() as u64;
+        let all: PerPredicate<Arc<Table>> = (0..predicates).map(|_| Arc::default()).collect();
+        let bytes = all.iter().map(|table| table.bytes()).sum();
         Self { all, bytes }
     }
 
@@ -43,7 +44,7 @@ impl Tables {
     /// Changes a table.
     pub(crate) fn change<T>(
         &mut self,
-        predicate: usize,
+        predicate: PredicateId,
         change: impl FnOnce(&mut Arc<Table>) -> T,
     ) -> T {
         let table = &mut self.all[predicate];
@@ -54,10 +55,10 @@ impl Tables {
     }
 }
 
-impl Index<usize> for Tables {
+impl Index<PredicateId> for Tables {
     type Output = Arc<Table>;
 
-    fn index(&self, predicate: usize) -> &Arc<Table> {
+    fn index(&self, predicate: PredicateId) -> &Arc<Table> {
         &self.all[predicate]
     }
 }
@@ -71,17 +72,17 @@ mod tests {
     fn what_tables_take_is_the_sum_of_them() {
         let mut tables = Tables::new(3);
         let is_sum = |tables: &Tables| {
-            let sum: u64 = (0..3).map(|predicate| tables[predicate].bytes()).sum();
+            let sum: u64 = tables.all.iter().map(|table| table.bytes()).sum();
             assert_eq!(tables.bytes(), sum);
         };
         is_sum(&tables);
         let empty_bytes = tables.bytes();
         let rows = vec![vec![Cell::NULL, Cell::bool(true), Cell::bool(false)]];
         let table = Table::set(1).with_rows(&rows, 3, &|| Ok(())).unwrap();
-        tables.change(1, |slot| *slot = Arc::new(table));
+        tables.change(PredicateId::new(1), |slot| *slot = Arc::new(table));
         is_sum(&tables);
         assert!(tables.bytes() > empty_bytes);
-        tables.change(1, std::mem::take);
+        tables.change(PredicateId::new(1), std::mem::take);
         is_sum(&tables);
     }
 }

@@ -108,16 +108,15 @@ impl Resolver<'_> {
 
     fn declare_one(&mut self, name: &Ident, columns: Vec<String>, kind: PredicateKind, span: Span) {
         let Some(&place) = self.by_name.get(&name.text) else {
-            self.by_name.insert(name.text.clone(), self.program.predicates.len());
-            let name = name.text.clone();
-            self.program.predicates.push(Predicate {
-                name,
+            let declared = self.program.predicates.push(Predicate {
+                name: name.text.clone(),
                 columns,
                 kind,
                 span,
                 is_magic_set: false,
                 is_sorted: false,
             });
+            self.by_name.insert(name.text.clone(), declared);
             return;
         };
         let known = &self.program.predicates[place];

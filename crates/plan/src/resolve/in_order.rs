@@ -14,6 +14,7 @@
 use super::resolver::Resolver;
 use super::scope::Scope;
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
+use crate::predicate_id::PredicateId;
 use syntax::{Args, Atom, Diagnostic, Expr, Ident, Span};
 
 /// Aggregates that depend on the order of rows.
@@ -21,7 +22,7 @@ const IN_ORDER: [&str; 1] = ["collect"];
 
 impl Resolver<'_> {
     /// Whether the head of a predicate depends on the order of rows.
-    pub(super) fn tells_order(&self, predicate: usize) -> bool {
+    pub(super) fn tells_order(&self, predicate: PredicateId) -> bool {
         let PredicateKind::Inline { aggregates } = &self.program.predicates[predicate].kind else {
             return false;
         };
@@ -74,7 +75,7 @@ impl Resolver<'_> {
     /// `scope` has the order of the columns.
     pub(super) fn over_rows(
         &mut self,
-        predicate: usize,
+        predicate: PredicateId,
         head: &[Var],
         mut scope: Scope,
         mut body: Vec<Literal>,
@@ -88,10 +89,10 @@ impl Resolver<'_> {
         }
         scope.drop_unread(&columns, &mut body);
         let variables: Vec<String> = columns.iter().map(|&var| scope.names[var].clone()).collect();
-        let rows = self.program.predicates.len();
-        self.program.predicates.push(Predicate {
+        let number = self.program.predicates.len();
+        let rows = self.program.predicates.push(Predicate {
             // Rules in scripts cannot have such a name.
-            name: format!("{}#{rows}", self.program.predicates[predicate].name),
+            name: format!("{}#{number}", self.program.predicates[predicate].name),
             columns: variables.clone(),
             kind: PredicateKind::Inline { aggregates: vec![None; columns.len()] },
             span,

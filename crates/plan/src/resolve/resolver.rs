@@ -5,6 +5,7 @@ use super::message::{columns_text, error, were};
 use super::scope::Scope;
 use crate::catalog::{Catalog, ColumnInfo, RelationInfo};
 use crate::ir::{Expr, Literal, PredicateKind, Program, StoredUse, Var};
+use crate::predicate_id::PredicateId;
 use hashbrown::HashMap;
 use syntax::{Args, Diagnostic, Ident, Span, closest};
 
@@ -13,7 +14,7 @@ pub(super) struct Resolver<'a> {
     pub(super) catalog: &'a dyn Catalog,
     pub(super) program: Program,
     pub(super) infos: Vec<RelationInfo>,
-    pub(super) by_name: HashMap<String, usize>,
+    pub(super) by_name: HashMap<String, PredicateId>,
     pub(super) errors: Vec<Diagnostic>,
 }
 
@@ -57,7 +58,7 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn predicate(&mut self, name: &Ident) -> Result<usize, Diagnostic> {
+    pub(super) fn predicate(&mut self, name: &Ident) -> Result<PredicateId, Diagnostic> {
         if let Some(&predicate) = self.by_name.get(&name.text) {
             return Ok(predicate);
         }
@@ -77,7 +78,7 @@ impl Resolver<'_> {
 
     /// Sets the columns of a rule without a head whose number of columns is only known when it has
     /// been computed. The first use determines them.
-    pub(super) fn close(&mut self, predicate: usize, columns: usize) {
+    pub(super) fn close(&mut self, predicate: PredicateId, columns: usize) {
         let known = &mut self.program.predicates[predicate];
         let is_open = match &known.kind {
             PredicateKind::Fixed(fixed) => !fixed.has_head,

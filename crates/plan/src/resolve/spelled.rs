@@ -12,6 +12,7 @@
 use super::resolver::Resolver;
 use super::scope::{Scope, SpelledAtom, distinct_places};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
+use crate::predicate_id::PredicateId;
 use syntax::{Diagnostic, Ident, Span};
 
 impl SpelledAtom {
@@ -85,7 +86,7 @@ impl Resolver<'_> {
     }
 
     /// The predicate of all rows of the atom's relation with ids replaced by strings.
-    pub(super) fn spelled_rows(&mut self, atom: &SpelledAtom) -> usize {
+    pub(super) fn spelled_rows(&mut self, atom: &SpelledAtom) -> PredicateId {
         // Rules in scripts cannot have such a name.
         let name = format!("*{}", self.program.stored[atom.stored].name);
         if let Some(&known) = self.by_name.get(&name) {
@@ -93,8 +94,6 @@ impl Resolver<'_> {
         }
         let names = self.infos[atom.stored].columns.iter().map(|column| column.name.clone());
         let columns: Vec<String> = names.collect();
-        let predicate = self.program.predicates.len();
-        self.by_name.insert(name.clone(), predicate);
         let aggregates = columns.iter().map(|_| None).collect();
         let mut scope = Scope::default();
         let head: Vec<Var> = columns.iter().map(|name| scope.var(name)).collect();
@@ -105,14 +104,15 @@ impl Resolver<'_> {
             ..*atom
         };
         rows.push(&mut scope, &mut body);
-        self.program.predicates.push(Predicate {
-            name,
+        let predicate = self.program.predicates.push(Predicate {
+            name: name.clone(),
             columns,
             kind: PredicateKind::Inline { aggregates },
             span: atom.span,
             is_magic_set: false,
             is_sorted: false,
         });
+        self.by_name.insert(name, predicate);
         let variables = scope.names;
         self.program.rules.push(Rule { predicate, head, variables, body, span: atom.span });
         predicate
