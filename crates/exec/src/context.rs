@@ -26,7 +26,7 @@ use crate::value::validity::newest;
 use base::STEPS;
 use function::FunctionContext;
 use model::Value;
-use plan::{PerPredicate, Plan, PredicateId, Source};
+use plan::{PerPredicate, PerStored, Plan, PredicateId, Source, StoredId};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -50,7 +50,7 @@ pub struct ExecContext<'a> {
     /// Evaluates fixed rules.
     pub algorithms: &'a dyn Algorithms,
     /// The plan's stored relations, in the plan's order.
-    pub relations: Vec<Readable>,
+    pub relations: PerStored<Readable>,
     /// Tables of derived relations, by predicate.
     pub tables: Tables,
     /// For each derived relation, which rows the last round added.
@@ -90,7 +90,7 @@ impl<'a> ExecContext<'a> {
         plan: &'a Plan,
         read: &'a dyn Read,
         interner: &'a Interner,
-        relations: Vec<Relation>,
+        relations: PerStored<Relation>,
         parameters: Vec<Cell>,
         limits: &'a QueryLimits<'a>,
         ambient: &'a dyn FunctionContext,
@@ -202,7 +202,7 @@ impl<'a> ExecContext<'a> {
     }
 
     /// A stored relation, by its index in the plan.
-    pub(crate) fn relation(&self, stored: usize) -> Readable {
+    pub(crate) fn relation(&self, stored: StoredId) -> Readable {
         self.relations[stored].clone()
     }
 

@@ -2,6 +2,7 @@
 //! fuzzing and the simulator.
 
 use crate::catalog::RelationInfo;
+use crate::ids::PerStored;
 use crate::ir::{Literal, PredicateKind, Program, Rule, Source, Var};
 use crate::pipeline::PipelinePlan;
 use crate::step::Step;
@@ -18,7 +19,12 @@ pub(crate) enum Heads {
 ///
 /// # Panics
 /// With debug assertions, if an invariant of the intermediate representation is violated.
-pub(crate) fn program(pass: &str, heads: Heads, program: &Program, infos: &[RelationInfo]) {
+pub(crate) fn program(
+    pass: &str,
+    heads: Heads,
+    program: &Program,
+    infos: &PerStored<RelationInfo>,
+) {
     if cfg!(debug_assertions) {
         for rule in &program.rules {
             if let Err(what) = rule_is_sound(heads, program, rule, infos) {
@@ -33,7 +39,7 @@ fn rule_is_sound(
     heads: Heads,
     program: &Program,
     rule: &Rule,
-    infos: &[RelationInfo],
+    infos: &PerStored<RelationInfo>,
 ) -> Result<(), String> {
     let predicate = &program.predicates[rule.predicate];
     let is = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
@@ -113,8 +119,8 @@ pub(crate) fn body(rule: &Rule, body: &PipelinePlan) {
 mod tests {
     use super::*;
     use crate::catalog::Catalog;
+    use crate::ids::PerPredicate;
     use crate::order;
-    use crate::predicate_id::PerPredicate;
     use crate::sizes::Sizes;
     use crate::step::Version;
 
@@ -138,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_the_first_pass_leaves_is_sound() {
-        program("resolve", Heads::Bound, &resolved(), &[]);
+        program("resolve", Heads::Bound, &resolved(), &PerStored::new());
     }
 
     #[test]
@@ -146,8 +152,8 @@ mod tests {
     fn a_head_that_nothing_binds_is_found() {
         let mut broken = resolved();
         broken.rules[0].body.pop();
-        program("push", Heads::Unknown, &broken, &[]);
-        program("magic", Heads::Bound, &broken, &[]);
+        program("push", Heads::Unknown, &broken, &PerStored::new());
+        program("magic", Heads::Bound, &broken, &PerStored::new());
     }
 
     #[test]
@@ -156,7 +162,7 @@ mod tests {
         let mut broken = resolved();
         let Literal::Atom { args, .. } = &mut broken.rules[1].body[0] else { panic!("no atom") };
         args[0] = args[1];
-        program("push", Heads::Unknown, &broken, &[]);
+        program("push", Heads::Unknown, &broken, &PerStored::new());
     }
 
     #[test]
@@ -165,7 +171,8 @@ mod tests {
         let resolved = resolved();
         let rule = &resolved.rules[0];
         let (predicates, unchanged) = (PerPredicate::filled(None, 2), PerPredicate::default());
-        let sizes = Sizes { predicates: &predicates, unchanged: &unchanged, infos: &[] };
+        let sizes =
+            Sizes { predicates: &predicates, unchanged: &unchanged, infos: &PerStored::new() };
         let mut plan = order::order(&resolved, rule, &sizes, &|_| Version::Total).unwrap();
         plan.steps.reverse();
         plan.places.reverse();

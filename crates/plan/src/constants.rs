@@ -6,8 +6,8 @@
 //! is valid must not. So all constant expressions are evaluated before the first row is read, even
 //! those of rules that nothing reads.
 
+use crate::ids::PerPredicate;
 use crate::ir::{Expr, Literal, PredicateKind, Program};
-use crate::predicate_id::PerPredicate;
 use syntax::Span;
 
 /// An expression without variables.

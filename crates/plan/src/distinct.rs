@@ -8,10 +8,15 @@
 //! variables of an expression determine its value.
 
 use crate::catalog::RelationInfo;
+use crate::ids::{PerStored, StoredId};
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 
 /// The smallest number of leading head columns that form a unique key; `None` if rows may be equal.
-pub(crate) fn columns(program: &Program, rule: &Rule, infos: &[RelationInfo]) -> Option<usize> {
+pub(crate) fn columns(
+    program: &Program,
+    rule: &Rule,
+    infos: &PerStored<RelationInfo>,
+) -> Option<usize> {
     // A linear search: the first or second column is usually enough, so a binary search would be
     // slower.
     let all = rule.head.len();
@@ -39,7 +44,7 @@ pub(crate) fn are_distinct(
     program: &Program,
     rule: &Rule,
     head: &[Var],
-    infos: &[RelationInfo],
+    infos: &PerStored<RelationInfo>,
 ) -> bool {
     let told = determined(program, rule, head, infos);
     rule.body.iter().all(|literal| match literal {
@@ -60,10 +65,15 @@ pub(crate) fn are_distinct(
 }
 
 /// For each variable, whether those of `head` determine it, as far as is known.
-fn determined(program: &Program, rule: &Rule, head: &[Var], infos: &[RelationInfo]) -> Vec<bool> {
+fn determined(
+    program: &Program,
+    rule: &Rule,
+    head: &[Var],
+    infos: &PerStored<RelationInfo>,
+) -> Vec<bool> {
     let mut told = vec![false; rule.variables.len()];
     head.iter().for_each(|&var| told[var] = true);
-    let is_spelling = |stored: usize| {
+    let is_spelling = |stored: StoredId| {
         let name = &program.stored[stored].name;
         infos.iter().filter_map(|info| info.spelled.as_ref()).any(|one| one.names == *name)
     };

@@ -3,9 +3,9 @@
 use crate::bounds::{self, RangeHint, Selectivity};
 use crate::catalog::{AccessPath, PrefixStatistics};
 use crate::cost;
+use crate::ids::{PredicateId, StoredId};
 use crate::ir::{Literal, Rule, Source, Var};
 use crate::key_value::KeyValue;
-use crate::predicate_id::PredicateId;
 use crate::sizes::Sizes;
 use crate::step::Version;
 
@@ -33,7 +33,7 @@ pub(crate) enum ValueDistribution {
     /// As often as in some other column.
     Again,
     /// As often as in this column of this stored relation.
-    From(usize, usize),
+    From(StoredId, usize),
 }
 
 impl<'a> Bindings<'a> {
@@ -115,7 +115,12 @@ impl<'a> Bindings<'a> {
     ///
     /// A read with `@` uses the relation itself, because it needs all versions of a key, which are
     /// adjacent only there.
-    pub(crate) fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
+    pub(crate) fn path(
+        &self,
+        stored: StoredId,
+        args: &[Option<Var>],
+        is_at: bool,
+    ) -> (usize, usize) {
         let is_bound = |&&column: &&usize| self.bound_key(stored, args, column).is_some();
         let paths = &self.sizes.infos[stored].paths;
         if is_at {
@@ -156,7 +161,7 @@ impl<'a> Bindings<'a> {
 
     pub(crate) fn stored_fanout(
         &self,
-        stored: usize,
+        stored: StoredId,
         path: usize,
         prefix: usize,
         args: &[Option<Var>],
@@ -190,12 +195,12 @@ impl<'a> Bindings<'a> {
     /// correlated, and the estimate is between the two.
     fn found(
         &self,
-        stored: usize,
+        stored: StoredId,
         prefix: &[usize],
         args: &[Option<Var>],
         known: &PrefixStatistics,
     ) -> f64 {
-        let handle = |stored: usize| self.sizes.infos[stored].handle;
+        let handle = |stored: StoredId| self.sizes.infos[stored].handle;
         let mean = (self.sizes.infos[stored].rows as f64).max(1.0) / known.values.max(1.0);
         if self.means {
             return mean;
@@ -219,7 +224,7 @@ impl<'a> Bindings<'a> {
     }
 
     /// Estimated share of the rows with a prefix that the range of the next column leaves.
-    fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
+    fn share(&self, stored: StoredId, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
         let path = &self.sizes.infos[stored].paths[path];
         let hint = self.range(stored, path.keys.get(prefix).copied(), args);
         let selectivity = hint.map_or(Selectivity::Nothing, |hint| hint.selectivity());
@@ -228,7 +233,7 @@ impl<'a> Bindings<'a> {
 
     /// Estimated number of distinct values of the key column after a prefix, for one value of the
     /// prefix.
-    fn values(&self, stored: usize, path: &AccessPath, prefix: usize) -> f64 {
+    fn values(&self, stored: StoredId, path: &AccessPath, prefix: usize) -> f64 {
         let distinct = |keys: usize| Some(path.prefixes.get(keys.wrapping_sub(1))?.values);
         let rows = (self.sizes.infos[stored].rows as f64).max(1.0);
         let values = match (prefix, distinct(prefix), distinct(prefix + 1)) {
@@ -242,7 +247,7 @@ impl<'a> Bindings<'a> {
     /// The range that conditions imply for a key column of a stored relation that is not bound yet.
     pub(crate) fn range(
         &self,
-        stored: usize,
+        stored: StoredId,
         column: Option<usize>,
         args: &[Option<Var>],
     ) -> Option<Box<RangeHint>> {
@@ -256,7 +261,7 @@ impl<'a> Bindings<'a> {
     /// The bound variable with the value of a key column of a stored relation.
     pub(crate) fn bound_key(
         &self,
-        stored: usize,
+        stored: StoredId,
         args: &[Option<Var>],
         column: usize,
     ) -> Option<Var> {

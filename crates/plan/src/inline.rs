@@ -20,15 +20,15 @@
 use crate::catalog::RelationInfo;
 use crate::distinct::are_distinct;
 use crate::duplicates::{Duplicates, duplicates};
+use crate::ids::{PerPredicate, PerStored, PredicateId, StoredId};
 use crate::ir::{Expr, LITERALS_MAX, Literal, Program, Rule, Source, Var};
-use crate::predicate_id::{PerPredicate, PredicateId};
 use crate::push::uses;
 use crate::stratify::components_of;
 use hashbrown::HashMap;
 use model::{Type, Value};
 
 /// Unfolds all rules that can be, from the rules that read stored relations to the entry.
-pub(crate) fn inline(program: &mut Program, infos: &[RelationInfo]) {
+pub(crate) fn inline(program: &mut Program, infos: &PerStored<RelationInfo>) {
     let uses = uses(program);
     let rules_of = program.rules_of();
     let components = components_of(program);
@@ -78,7 +78,12 @@ struct View {
 impl View {
     /// Creates a view from the only rule of a predicate, if it can be unfolded. `uses` is the
     /// number of its readers.
-    fn of(program: &Program, number: usize, uses: usize, infos: &[RelationInfo]) -> Option<Self> {
+    fn of(
+        program: &Program,
+        number: usize,
+        uses: usize,
+        infos: &PerStored<RelationInfo>,
+    ) -> Option<Self> {
         let rule = &program.rules[number];
         let of = &program.predicates[rule.predicate];
         // If its rows are read in column order, they would come in join order instead.
@@ -132,7 +137,7 @@ fn are_all_different(vars: &[Var]) -> bool {
 
 /// Whether a condition cannot fail wherever the rule is unfolded. There, head variables may have
 /// values of any type; other variables have the types of their columns.
-fn never_fails(condition: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
+fn never_fails(condition: &Expr, rule: &Rule, infos: &PerStored<RelationInfo>) -> bool {
     let Expr::Call(function, args, _) = condition else { return false };
     match function.name {
         "and" | "or" => args.iter().all(|arg| never_fails(arg, rule, infos)),
@@ -143,7 +148,7 @@ fn never_fails(condition: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
 }
 
 /// Whether an expression is certainly a number.
-fn is_number(expr: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
+fn is_number(expr: &Expr, rule: &Rule, infos: &PerStored<RelationInfo>) -> bool {
     let var = match expr {
         Expr::Const(value) => return matches!(value, Value::Int(_) | Value::Float(_)),
         Expr::Var(var) if !rule.head.contains(var) => *var,
@@ -193,7 +198,7 @@ fn unfold_in(
     number: usize,
     is_recursive: bool,
     views: &HashMap<PredicateId, View>,
-    infos: &[RelationInfo],
+    infos: &PerStored<RelationInfo>,
 ) {
     let rule = &program.rules[number];
     if !reads_any(rule, &|read| views.contains_key(&read)) {
@@ -231,17 +236,17 @@ fn takes_equal_rows(program: &Program, rule: &Rule) -> bool {
 /// A rule into which views are unfolded.
 struct Reader<'p> {
     program: &'p Program,
-    infos: &'p [RelationInfo],
+    infos: &'p PerStored<RelationInfo>,
     head: &'p [Var],
     variables: Vec<String>,
     body: Vec<Literal>,
     /// Variables of dictionary ids that the body already looks up, by names relation and string
     /// variable.
-    numbers: HashMap<(usize, Var), Var>,
+    numbers: HashMap<(StoredId, Var), Var>,
 }
 
 impl<'p> Reader<'p> {
-    fn new(program: &'p Program, rule: &'p Rule, infos: &'p [RelationInfo]) -> Self {
+    fn new(program: &'p Program, rule: &'p Rule, infos: &'p PerStored<RelationInfo>) -> Self {
         let mut numbers = HashMap::new();
         for literal in &rule.body {
             if let Some((names, number, text)) = spelling_of(literal, &rule.body, program, infos) {
@@ -349,8 +354,8 @@ fn spelling_of(
     literal: &Literal,
     body: &[Literal],
     program: &Program,
-    infos: &[RelationInfo],
-) -> Option<(usize, Var, Var)> {
+    infos: &PerStored<RelationInfo>,
+) -> Option<(StoredId, Var, Var)> {
     let Literal::Atom { source: Source::Stored(names), args, negated: false, .. } = literal else {
         return None;
     };

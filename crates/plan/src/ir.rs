@@ -7,7 +7,7 @@
 //!    constants [`Literal::Assign`]. The variables of a negated atom are bound before it, so it may
 //!    repeat them.
 
-use crate::predicate_id::{PerPredicate, PredicateId};
+use crate::ids::{PerPredicate, PerStored, PredicateId, StoredId};
 use crate::search::{SearchInput, SearchOutput};
 use function::{Aggregate, Function, UserAggregate};
 use model::Value;
@@ -25,7 +25,7 @@ pub struct Program {
     /// Rules of inline predicates.
     pub rules: Vec<Rule>,
     /// Stored relations that the program reads.
-    pub stored: Vec<StoredUse>,
+    pub stored: PerStored<StoredUse>,
     /// The predicate whose rows are the result.
     pub entry: PredicateId,
     /// Names of parameters. Expressions refer to them by index.
@@ -147,8 +147,8 @@ pub struct FixedInput {
 pub enum Source {
     /// One of [`Program::predicates`].
     Derived(PredicateId),
-    /// An index into [`Program::stored`].
-    Stored(usize),
+    /// One of [`Program::stored`].
+    Stored(StoredId),
 }
 
 /// A stored relation that a program reads.
@@ -178,10 +178,10 @@ pub struct Rule {
 /// A search for rows of a stored relation by an index.
 #[derive(Clone, Debug)]
 pub struct SearchUse {
-    /// The relation, as an index into [`Program::stored`].
-    pub relation: usize,
-    /// The search index, likewise.
-    pub index: usize,
+    /// The relation.
+    pub relation: StoredId,
+    /// The search index.
+    pub index: StoredId,
     /// The parameters of the search, with positions in the script.
     pub inputs: Vec<(SearchInput, Expr, Span)>,
     /// Columns of the relation with the variables that they bind. No other literal binds these.

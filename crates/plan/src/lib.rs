@@ -19,7 +19,7 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
-//! 1. `cost`, `search`, `predicate_id`: the cost model, the parameters of searches, numbers of
+//! 1. `cost`, `search`, `ids`: the cost model, the parameters of searches, numbers of
 //!    derived relations.
 //! 2. `ir`, `catalog`: rules and stored relations.
 //! 3. `resolve::message`, `resolve::flatten`, `resolve::expression`, `resolve::scope`: errors,
@@ -48,6 +48,7 @@ mod duplicates;
 mod estimate;
 mod finish;
 mod frontier;
+mod ids;
 mod inline;
 mod intersection;
 mod ir;
@@ -58,7 +59,6 @@ mod order;
 mod orderer;
 mod physical;
 mod pipeline;
-mod predicate_id;
 mod push;
 mod query_plan;
 mod resolve;
@@ -77,13 +77,13 @@ pub use catalog::{
 pub use constants::{Constant, Wanted};
 pub use cost::{LOOK_UP_ROWS, SEEK_ROWS};
 pub use duplicates::Duplicates;
+pub use ids::{Id, PerId, PerPredicate, PerStored, PredicateId, StoredId};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     SearchUse, Source, StoredUse, Var,
 };
 pub use physical::{OperatorName, Physical};
 pub use pipeline::{Alternative, InOrder, PipelinePlan, PlannedStep, RowOrder, Ties};
-pub use predicate_id::{PerPredicate, PredicateId};
 pub use query_plan::{GroupPlan, Plan, Reader, RulePlan};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use search::{SearchInput, SearchMethod, SearchOutput};
@@ -140,7 +140,7 @@ type Groups = (Vec<GroupPlan>, PerPredicate<Option<f64>>);
 fn plan_groups(
     query: &syntax::Query,
     program: &Program,
-    infos: &[RelationInfo],
+    infos: &PerStored<RelationInfo>,
     groups: Vec<Group>,
 ) -> Result<Groups, Vec<Diagnostic>> {
     let asked = |predicate: &Predicate| predicate.is_magic_set.then_some(cost::ROWS_MAGIC);

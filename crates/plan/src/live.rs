@@ -9,6 +9,7 @@
 
 use crate::catalog::RelationInfo;
 use crate::duplicates::{Duplicates, asked_by_head};
+use crate::ids::PerStored;
 use crate::ir::{Expr, Program, Rule, Var};
 use crate::pipeline::PlannedStep;
 use crate::step::Step;
@@ -17,7 +18,7 @@ use crate::step::Step;
 pub(crate) fn find(
     program: &Program,
     rule: &Rule,
-    infos: &[RelationInfo],
+    infos: &PerStored<RelationInfo>,
     duplicates: Duplicates,
     steps: &mut [PlannedStep],
 ) {
@@ -96,7 +97,12 @@ fn note_bound(step: &Step, bound: &mut [bool], constant: &mut [bool]) {
 
 /// From the first step to the last: only bound variables are live, and duplicates are removed where
 /// there may be some.
-fn keep_bound(program: &Program, rule: &Rule, infos: &[RelationInfo], steps: &mut [PlannedStep]) {
+fn keep_bound(
+    program: &Program,
+    rule: &Rule,
+    infos: &PerStored<RelationInfo>,
+    steps: &mut [PlannedStep],
+) {
     let mut bound = vec![false; rule.variables.len()];
     // Constant in all rows: dropping such a variable makes no rows equal.
     let mut constant = vec![false; rule.variables.len()];
@@ -126,7 +132,7 @@ fn keep_bound(program: &Program, rule: &Rule, infos: &[RelationInfo], steps: &mu
 }
 
 /// Whether a join may find several rows that differ only in columns it does not use.
-fn leaves_keys_out(step: &Step, program: &Program, infos: &[RelationInfo]) -> bool {
+fn leaves_keys_out(step: &Step, program: &Program, infos: &PerStored<RelationInfo>) -> bool {
     let (keys, asked): (usize, Vec<usize>) = match step {
         Step::Stored { stored, path, prefix, checks, outputs, negated: false, .. } => {
             let info = &infos[*stored];

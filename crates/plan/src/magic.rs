@@ -17,11 +17,11 @@
 
 use crate::catalog::RelationInfo;
 use crate::cost;
+use crate::ids::{PerPredicate, PerStored, PredicateId};
 use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
 use crate::order;
 use crate::orderer::Orderer;
 use crate::pipeline::PipelinePlan;
-use crate::predicate_id::{PerPredicate, PredicateId};
 use crate::sizes::Sizes;
 use crate::step::Version;
 use crate::stratify::Group;
@@ -34,7 +34,7 @@ const COPIES_MAX: usize = 256;
 /// estimates for each predicate: a rule that is hardly larger than its magic set is not restricted.
 pub(crate) fn rewrite(
     program: &Program,
-    infos: &[RelationInfo],
+    infos: &PerStored<RelationInfo>,
     whole_rows: &PerPredicate<Option<f64>>,
 ) -> Option<Program> {
     let mut rewriter = Rewriter {
@@ -75,7 +75,7 @@ enum Task {
 
 struct Rewriter<'p> {
     given: &'p Program,
-    infos: &'p [RelationInfo],
+    infos: &'p PerStored<RelationInfo>,
     /// Estimated rows of the predicates, if known.
     whole_rows: &'p PerPredicate<Option<f64>>,
     /// For each predicate of the original program, the indexes of its rules.

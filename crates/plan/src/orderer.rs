@@ -6,6 +6,7 @@
 use crate::cost;
 use crate::estimate::{Bindings, ValueDistribution};
 use crate::frontier::Frontier;
+use crate::ids::StoredId;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::physical;
 use crate::pipeline::PlannedStep;
@@ -359,7 +360,7 @@ impl<'a> Orderer<'a> {
     /// The step of an atom over a stored relation, on its best access path.
     fn stored_step(
         &mut self,
-        stored: usize,
+        stored: StoredId,
         args: &[Option<Var>],
         negated: bool,
         at: Option<Expr>,

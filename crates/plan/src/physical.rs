@@ -5,6 +5,7 @@
 //! best, a step is adaptive: execution chooses for each batch.
 
 use crate::catalog::RelationInfo;
+use crate::ids::PerStored;
 use crate::step::Step;
 
 /// A physical operator.
@@ -102,7 +103,7 @@ impl std::fmt::Display for Physical {
 }
 
 /// The operator of a step.
-pub(crate) fn operator_of(step: &Step, infos: &[RelationInfo]) -> Physical {
+pub(crate) fn operator_of(step: &Step, infos: &PerStored<RelationInfo>) -> Physical {
     use OperatorName::{HashJoin, IndexJoin, LeapfrogJoin, Scan, TemporalScan};
     Physical::Fixed(match step {
         Step::Filter(_) | Step::Assign { compare: true, .. } | Step::Same { compare: true, .. } => {

@@ -18,8 +18,8 @@
 //!    bodies then have the same rows.
 
 use crate::bounds::{comparison, each_conjunct};
+use crate::ids::{PerPredicate, PredicateId};
 use crate::ir::{Expr, LITERALS_MAX, Literal, PredicateKind, Program, Rule, Source, Var};
-use crate::predicate_id::{PerPredicate, PredicateId};
 use crate::resolve::call;
 use crate::stratify::components_of;
 use syntax::Span;

@@ -2,9 +2,9 @@
 
 use crate::catalog::RelationInfo;
 use crate::constants::Constant;
+use crate::ids::{PerPredicate, PerStored};
 use crate::ir::{Literal, PredicateKind, Program, Source};
 use crate::pipeline::PipelinePlan;
-use crate::predicate_id::PerPredicate;
 use crate::stratify::Group;
 
 /// An executable plan.
@@ -13,7 +13,7 @@ pub struct Plan {
     /// The rewritten rules.
     pub program: Program,
     /// The stored relations, with the indexes of [`Program::stored`].
-    pub infos: Vec<RelationInfo>,
+    pub infos: PerStored<RelationInfo>,
     /// Strata in evaluation order. Each is a strongly connected component of the dependency graph.
     pub groups: Vec<GroupPlan>,
     /// For each predicate, the index of its group; `usize::MAX` if it is not needed.
@@ -61,7 +61,7 @@ impl Plan {
     /// Builds the plan and records the readers of each group.
     pub(crate) fn new(
         program: Program,
-        infos: Vec<RelationInfo>,
+        infos: PerStored<RelationInfo>,
         mut groups: Vec<GroupPlan>,
         constants: Vec<Constant>,
     ) -> Self {

@@ -22,8 +22,8 @@ pub(crate) use expression::call;
 pub use expression::{resolve_expression, resolve_over};
 
 use crate::catalog::{Catalog, RelationInfo};
+use crate::ids::{PerPredicate, PerStored, PredicateId};
 use crate::ir::{PredicateKind, Program, Rule, Var};
-use crate::predicate_id::{PerPredicate, PredicateId};
 use flatten::flatten;
 use hashbrown::HashMap;
 use resolver::Resolver;
@@ -37,17 +37,17 @@ use syntax::{Atom, Diagnostic, HeadItem, Span, closest};
 pub fn resolve(
     query: &syntax::Query,
     catalog: &dyn Catalog,
-) -> Result<(Program, Vec<RelationInfo>), Vec<Diagnostic>> {
+) -> Result<(Program, PerStored<RelationInfo>), Vec<Diagnostic>> {
     let mut resolver = Resolver {
         catalog,
         program: Program {
             predicates: PerPredicate::default(),
             rules: Vec::new(),
-            stored: Vec::new(),
+            stored: PerStored::new(),
             entry: PredicateId::new(0),
             parameters: Vec::new(),
         },
-        infos: Vec::new(),
+        infos: PerStored::new(),
         by_name: HashMap::new(),
         errors: Vec::new(),
     };

@@ -17,6 +17,7 @@ use crate::bounds::{self, Selectivity};
 use crate::catalog::RelationInfo;
 use crate::cost;
 use crate::finish::finished;
+use crate::ids::StoredId;
 use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
 use crate::key_value::KeyValue;
 use crate::orderer::Orderer;
@@ -431,7 +432,7 @@ struct Atom<'s> {
     at: usize,
     /// Its index in the body.
     place: usize,
-    stored: usize,
+    stored: StoredId,
     args: &'s [Option<Var>],
     bound: &'s [bool],
     /// Whether there is one row before it.

@@ -1,7 +1,7 @@
 //! Estimated sizes of the relations that a rule reads.
 
 use crate::catalog::RelationInfo;
-use crate::predicate_id::PerPredicate;
+use crate::ids::{PerPredicate, PerStored};
 
 /// Estimated sizes of relations.
 pub(crate) struct Sizes<'a> {
@@ -11,5 +11,5 @@ pub(crate) struct Sizes<'a> {
     /// unchanged. Empty for other predicates.
     pub(crate) unchanged: &'a PerPredicate<Vec<bool>>,
     /// The stored relations.
-    pub(crate) infos: &'a [RelationInfo],
+    pub(crate) infos: &'a PerStored<RelationInfo>,
 }

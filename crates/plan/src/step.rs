@@ -1,8 +1,8 @@
 //! A logical step of a pipeline.
 
 use crate::bounds::RangeHint;
+use crate::ids::{PredicateId, StoredId};
 use crate::ir::{Expr, SearchUse, Var};
-use crate::predicate_id::PredicateId;
 
 /// The rows of a derived relation that an atom reads in semi-naive evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub enum Step {
     /// Joins with a stored relation.
     Stored {
         /// The relation, as an index into [`Program::stored`](crate::Program::stored).
-        stored: usize,
+        stored: StoredId,
         /// The access path, as an index into [`RelationInfo::paths`](crate::RelationInfo::paths).
         path: usize,
         /// Variables of the path's leading key columns that are bound.

@@ -5,8 +5,8 @@
 //! 2. Within a group there is no negation, no ordinary aggregate and no algorithm input: such a
 //!    cycle has no generally accepted meaning.
 
+use crate::ids::{PerPredicate, PredicateId};
 use crate::ir::{Literal, PredicateKind, Program, Source};
-use crate::predicate_id::{PerPredicate, PredicateId};
 use syntax::Diagnostic;
 
 /// Predicates that depend on each other and are computed together.

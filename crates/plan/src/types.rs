@@ -1,6 +1,7 @@
 //! Infers the types of result columns, as far as they are known before a query runs.
 
 use crate::catalog::RelationInfo;
+use crate::ids::PerStored;
 use crate::ir::{Expr, Literal, PredicateKind, Rule, Source, Var};
 use crate::query_plan::Plan;
 use model::{Type, Value};
@@ -8,7 +9,7 @@ use model::{Type, Value};
 /// The type of each column of a rule, from a stored column or an expression. `None` if it is not
 /// known.
 #[must_use]
-pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
+pub fn head_types(rule: &Rule, infos: &PerStored<RelationInfo>) -> Vec<Option<Type>> {
     let mut known = vec![Known::Unasked; rule.variables.len()];
     let types = Types { rule, infos };
     let of = |&var: &Var| types.of_var(var, &mut known);
@@ -53,7 +54,7 @@ fn is(of: Option<&Type>, one: &Type) -> bool {
 /// Context of the inference.
 struct Types<'r> {
     rule: &'r Rule,
-    infos: &'r [RelationInfo],
+    infos: &'r PerStored<RelationInfo>,
 }
 
 /// Result of the inference for a variable.
@@ -150,7 +151,7 @@ impl Types<'_> {
 mod tests {
     use super::*;
     use crate::catalog::ColumnInfo;
-    use crate::predicate_id::PredicateId;
+    use crate::ids::{PredicateId, StoredId};
     use crate::resolve_over;
 
     /// The type of an expression over `a: Int`, `s: String?`, and `x` of any type.
@@ -166,12 +167,18 @@ mod tests {
             body: vec![atom(span), Literal::Assign { var: 3, value, span }],
             span,
         };
-        head_types(&rule, &[info()]).remove(0).map(|of| of.to_string())
+        head_types(&rule, &PerStored::filled(info(), 1)).remove(0).map(|of| of.to_string())
     }
 
     fn atom(span: syntax::Span) -> Literal {
         let args = vec![Some(0), Some(1), Some(2)];
-        Literal::Atom { source: Source::Stored(0), args, negated: false, at: None, span }
+        Literal::Atom {
+            source: Source::Stored(StoredId::new(0)),
+            args,
+            negated: false,
+            at: None,
+            span,
+        }
     }
 
     fn info() -> RelationInfo {
@@ -238,7 +245,7 @@ mod tests {
                 ],
                 span,
             };
-            let found = head_types(&rule, &[info()]);
+            let found = head_types(&rule, &PerStored::filled(info(), 1));
             let found: Vec<_> = found.iter().map(|of| of.as_ref().map(Type::to_string)).collect();
             assert_eq!(found, ["Int", "String?", "Int"].map(|of| Some(of.to_owned())), "{value:?}");
         }
@@ -262,6 +269,6 @@ mod tests {
             body: std::iter::once(first).chain((1..65).map(twice)).collect(),
             span,
         };
-        assert_eq!(head_types(&rule, &[]), [Some(Type::Int)]);
+        assert_eq!(head_types(&rule, &PerStored::new()), [Some(Type::Int)]);
     }
 }

@@ -24,7 +24,7 @@ use exec::storage::relation_source::{Relation, StoredRelation};
 use exec::storage::statistics::Statistics;
 use exec::storage::vector_cache::VectorCache;
 use exec::trie::cache::TrieCache;
-use plan::Plan;
+use plan::{PerStored, Plan};
 use relation::{Catalog, NameOverlay};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -186,7 +186,7 @@ impl Engine {
         read: &dyn Read,
         temp_relations: &BTreeMap<String, TempRelation>,
         names: &NameOverlay,
-    ) -> Result<(Plan, Vec<Relation>)> {
+    ) -> Result<(Plan, PerStored<Relation>)> {
         let distribution = |relation: &StoredRelation, rows: u64| {
             self.statistics.of(relation, rows, &*self.store, &*self.env)
         };

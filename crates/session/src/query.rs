@@ -23,7 +23,7 @@ use exec::storage::relation_source::Relation;
 use exec::trie::cache::CachedTries;
 use exec::value::cell::{Cell, Interner};
 use exec::value::columns::Columns;
-use plan::{Constant, Plan, Wanted};
+use plan::{Constant, PerStored, Plan, Wanted};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -156,7 +156,7 @@ impl Engine {
         &self,
         query: &syntax::Query,
         plan: &Plan,
-        relations: Vec<Relation>,
+        relations: PerStored<Relation>,
         input: QueryInput<'_>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
@@ -179,7 +179,7 @@ impl Engine {
         query: &syntax::Query,
         options: &Options,
         plan: &Plan,
-        relations: Vec<Relation>,
+        relations: PerStored<Relation>,
         input: QueryInput<'_>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
@@ -218,7 +218,7 @@ impl Engine {
     fn execute<'q>(
         &'q self,
         running: &RunningQuery<'q>,
-        relations: Vec<Relation>,
+        relations: PerStored<Relation>,
         given: Vec<Cell>,
         QueryInput { read, lasting, streamable, consumer }: QueryInput<'q>,
         wanted: &WantedRows,
@@ -381,7 +381,7 @@ fn check_constants(plan: &Plan, computer: &Computer<'_>, limits: &QueryLimits<'_
 /// found them; `None` where there is none.
 fn fast_path(
     plan: &Plan,
-    relations: &[Relation],
+    relations: &PerStored<Relation>,
     read: &dyn Read,
     computer: &Computer<'_>,
     enough: usize,

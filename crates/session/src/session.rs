@@ -27,7 +27,7 @@ use exec::table::Table;
 use exec::table::owned::{OwnedCells, OwnedTable};
 use exec::value::cell::{Cell, Interner};
 use model::{Type, Value};
-use plan::{ColumnInfo, Plan};
+use plan::{ColumnInfo, PerStored, Plan};
 use relation::{Access, NameOverlay, Schema};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -587,7 +587,7 @@ impl Session<'_> {
         &self,
         query: &syntax::Query,
         plan: &Plan,
-        relations: Vec<Relation>,
+        relations: PerStored<Relation>,
         analysis: Option<&mut Analysis>,
     ) -> Result<QueryResult> {
         let input =

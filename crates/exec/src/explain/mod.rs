@@ -5,7 +5,9 @@ use crate::limits::QueryLimits;
 use crate::profile::{GroupFigures, Profile, StepFigures};
 use crate::query_result::QueryResult;
 use model::Value;
-use plan::{Expr, GroupPlan, PipelinePlan, Plan, PlannedStep, PredicateKind, RangeHint, Step};
+use plan::{
+    Expr, GroupPlan, PipelinePlan, Plan, PlannedStep, PredicateKind, RangeHint, Step, StoredId,
+};
 
 const PLANNED: [&str; 9] =
     ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "expr", "rows_estimate"];
@@ -297,7 +299,7 @@ impl Names<'_> {
     }
 
     /// The name of an index without that of its relation, or the name of the relation.
-    fn path_name(&self, stored: usize, path: usize) -> &str {
+    fn path_name(&self, stored: StoredId, path: usize) -> &str {
         let relation = &self.plan.program.stored[stored].name;
         match self.plan.infos[stored].paths[path].name.rsplit_once(':') {
             None => relation,

@@ -23,7 +23,7 @@ use crate::storage::relation_source::Relation;
 use crate::table::Table;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
-use plan::{Plan, PlannedStep, PredicateKind, Step, Var};
+use plan::{PerStored, Plan, PlannedStep, PredicateKind, Step, Var};
 use store::Read;
 
 /// Lookups after which it gives up.
@@ -88,7 +88,7 @@ impl<'p> DepthFirst<'p> {
     /// A constant expression that fails.
     pub fn of(
         plan: &'p Plan,
-        relations: &'p [Relation],
+        relations: &'p PerStored<Relation>,
         computer: &Computer<'_>,
     ) -> Result<Option<Self>> {
         let program = &plan.program;
@@ -234,7 +234,7 @@ fn is_followed(planned: &PlannedStep) -> bool {
 
 impl<'p> Lookup<'p> {
     /// The lookup that a step is; `None` where its rows are not in one stored order.
-    fn of(planned: &'p PlannedStep, relations: &'p [Relation]) -> Option<Self> {
+    fn of(planned: &'p PlannedStep, relations: &'p PerStored<Relation>) -> Option<Self> {
         let Step::Stored { stored, path, prefix, outputs, .. } = &planned.step else { return None };
         let Relation::Stored(relation) = relations.get(*stored)? else { return None };
         let path = relation.paths.get(*path)?;

@@ -20,7 +20,7 @@ use crate::storage::access_path::{SHORT_ROWS, StoredPath};
 use crate::storage::relation_source::Relation;
 use crate::value::cell::{Cell, Interner};
 use crate::value::columns::Columns;
-use plan::{Expr, Plan, PlannedStep, PredicateKind, Step};
+use plan::{Expr, PerStored, Plan, PlannedStep, PredicateKind, Step};
 use store::Read;
 
 /// A plan that is one lookup.
@@ -49,9 +49,10 @@ struct Vars<'p> {
 
 impl<'p> PointLookup<'p> {
     /// The lookup of a plan; `None` where the plan does more.
-    pub fn of(plan: &'p Plan, relations: &'p [Relation]) -> Option<Self> {
+    pub fn of(plan: &'p Plan, relations: &'p PerStored<Relation>) -> Option<Self> {
         let program = &plan.program;
-        let ([group], [relation]) = (&plan.groups[..], relations) else { return None };
+        let ([group], 1) = (&plan.groups[..], relations.len()) else { return None };
+        let relation = relations.iter().next()?;
         let ([planned], false) = (&group.rules[..], group.group.is_recursive) else { return None };
         let rule = &program.rules[planned.rule];
         let definition = &program.predicates[rule.predicate];

@@ -20,16 +20,17 @@ use crate::storage::relation_source::Relation;
 use crate::trie::cache::TrieCache;
 use crate::trie::{ROWS_MAX, Trie};
 use crate::value::cell::{Cell, Interner, SharedValues};
+use plan::PerStored;
 use std::sync::Arc;
 use store::Snapshot;
 
 /// The values that the interner of a query must have to use the tries of its relations; `None` if
 /// they have no tries with long strings.
-pub fn values_for(cache: &TrieCache, relations: &[Relation]) -> Option<Arc<SharedValues>> {
+pub fn values_for(cache: &TrieCache, relations: &PerStored<Relation>) -> Option<Arc<SharedValues>> {
     cache.values_if_wanted(|key| is_of(relations, key))
 }
 
-fn is_of(relations: &[Relation], key: &Key) -> bool {
+fn is_of(relations: &PerStored<Relation>, key: &Key) -> bool {
     relations.iter().any(|one| one.keyspace() == Some(key.keyspace))
 }
 
@@ -40,7 +41,7 @@ fn is_of(relations: &[Relation], key: &Key) -> bool {
 pub fn build_wanted(
     cache: &TrieCache,
     snapshot: &dyn Snapshot,
-    relations: &[Relation],
+    relations: &PerStored<Relation>,
     limits: &QueryLimits<'_>,
 ) -> Result<()> {
     let due = cache.due(|key| is_of(relations, key));

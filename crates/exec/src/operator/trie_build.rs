@@ -30,6 +30,7 @@ use crate::value::cell::{Cell, Interner, fits_cells};
 use crate::value::columns::Columns;
 use base::{KeyShape, SeqNo};
 use model::Type;
+use plan::StoredId;
 use std::sync::Arc;
 use store::Snapshot;
 
@@ -60,7 +61,7 @@ struct Changed {
 /// A request for a trie.
 pub(crate) struct Wanted<'w> {
     /// Index of the relation in the plan.
-    pub stored: usize,
+    pub stored: StoredId,
     /// The bound columns.
     pub bound: &'w [usize],
     /// The column after them, if it must be a certain one.
@@ -96,7 +97,7 @@ impl Wanted<'_> {
 /// A trie that is not among those of the query yet.
 struct Request<'r> {
     /// Relation and columns, by which the query finds it.
-    key: (usize, Vec<usize>),
+    key: (StoredId, Vec<usize>),
     /// By which later queries find it.
     cache_key: Key,
     /// The cache, if the trie may be in it, and the last commit that changed the path.
@@ -175,7 +176,7 @@ impl ExecContext<'_> {
     /// keys. A recursion with one new row a round would otherwise scan the relation each round.
     fn is_worth_interning(
         &self,
-        key: &(usize, Vec<usize>),
+        key: &(StoredId, Vec<usize>),
         path: &StoredPath,
         keys: usize,
     ) -> Result<bool> {

@@ -6,6 +6,7 @@ use crate::value::cell::SharedValues;
 use base::SeqNo;
 use env::sync::Mutex;
 use hashbrown::{HashMap, HashSet};
+use plan::StoredId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -199,12 +200,12 @@ pub struct QueryTries {
 
 #[derive(Default)]
 pub(crate) struct Known {
-    pub(crate) made: HashMap<(usize, Vec<usize>), Arc<Trie>>,
-    pub(crate) asked: HashMap<(usize, Vec<usize>), u64>,
+    pub(crate) made: HashMap<(StoredId, Vec<usize>), Arc<Trie>>,
+    pub(crate) asked: HashMap<(StoredId, Vec<usize>), u64>,
     /// Those in which long strings were found.
-    pub(crate) refused: HashSet<(usize, Vec<usize>)>,
+    pub(crate) refused: HashSet<(StoredId, Vec<usize>)>,
     /// Keys looked up where values may be long; `None` where no trie with them can be built.
-    pub(crate) asked_long: HashMap<(usize, Vec<usize>), Option<u64>>,
+    pub(crate) asked_long: HashMap<(StoredId, Vec<usize>), Option<u64>>,
     pub(crate) bytes: u64,
 }
 
@@ -214,11 +215,11 @@ impl QueryTries {
         self.known.lock().bytes
     }
 
-    pub(crate) fn get(&self, key: &(usize, Vec<usize>)) -> Option<Arc<Trie>> {
+    pub(crate) fn get(&self, key: &(StoredId, Vec<usize>)) -> Option<Arc<Trie>> {
         self.known.lock().made.get(key).cloned()
     }
 
-    pub(crate) fn put(&self, key: (usize, Vec<usize>), trie: &Arc<Trie>) {
+    pub(crate) fn put(&self, key: (StoredId, Vec<usize>), trie: &Arc<Trie>) {
         let mut known = self.known.lock();
         if known.made.insert(key, Arc::clone(trie)).is_none() {
             known.bytes += trie.bytes();

@@ -13,8 +13,8 @@
 
 use super::resolver::Resolver;
 use super::scope::Scope;
+use crate::ids::PredicateId;
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
-use crate::predicate_id::PredicateId;
 use syntax::{Args, Atom, Diagnostic, Expr, Ident, Span};
 
 /// Aggregates that depend on the order of rows.

@@ -4,8 +4,8 @@ use super::expression::expression;
 use super::message::{columns_text, error, were};
 use super::scope::Scope;
 use crate::catalog::{Catalog, ColumnInfo, RelationInfo};
+use crate::ids::{PerStored, PredicateId, StoredId};
 use crate::ir::{Expr, Literal, PredicateKind, Program, StoredUse, Var};
-use crate::predicate_id::PredicateId;
 use hashbrown::HashMap;
 use syntax::{Args, Diagnostic, Ident, Span, closest};
 
@@ -13,7 +13,7 @@ use syntax::{Args, Diagnostic, Ident, Span, closest};
 pub(super) struct Resolver<'a> {
     pub(super) catalog: &'a dyn Catalog,
     pub(super) program: Program,
-    pub(super) infos: Vec<RelationInfo>,
+    pub(super) infos: PerStored<RelationInfo>,
     pub(super) by_name: HashMap<String, PredicateId>,
     pub(super) errors: Vec<Diagnostic>,
 }
@@ -94,12 +94,13 @@ impl Resolver<'_> {
         &mut self,
         name: &Ident,
         index: Option<&Ident>,
-    ) -> Result<usize, Diagnostic> {
+    ) -> Result<StoredId, Diagnostic> {
         let full = match index {
             Some(index) => format!("{}:{}", name.text, index.text),
             None => name.text.clone(),
         };
-        if let Some(known) = self.program.stored.iter().position(|known| known.name == full) {
+        let is_same = |(_, known): &(StoredId, &StoredUse)| known.name == full;
+        if let Some((known, _)) = self.program.stored.enumerate().find(is_same) {
             return Ok(known);
         }
         let found = self.catalog.relation(&full).map_err(|why| error(why, name.span))?;
@@ -115,14 +116,13 @@ impl Resolver<'_> {
             return Err(problem);
         };
         self.program.stored.push(StoredUse { handle: info.handle, name: full });
-        self.infos.push(info);
-        Ok(self.infos.len() - 1)
+        Ok(self.infos.push(info))
     }
 
     /// Assigns arguments to columns.
     pub(super) fn columns_of<'e>(
         &self,
-        stored: usize,
+        stored: StoredId,
         name: &Ident,
         args: &'e Args,
         span: Span,
@@ -175,9 +175,9 @@ impl Resolver<'_> {
     /// adjacent in an index. So the relation is read instead, by the best access path.
     pub(super) fn behind(
         &mut self,
-        index: usize,
+        index: StoredId,
         name: &Ident,
-    ) -> Result<(usize, Vec<usize>), Diagnostic> {
+    ) -> Result<(StoredId, Vec<usize>), Diagnostic> {
         let relation = self.stored(name, None)?;
         let place = |column: &ColumnInfo| {
             let columns = &mut self.infos[relation].columns.iter();
@@ -192,7 +192,7 @@ impl Resolver<'_> {
 
     pub(super) fn check_at(
         &self,
-        stored: usize,
+        stored: StoredId,
         name: &Ident,
         asked: bool,
         span: Span,

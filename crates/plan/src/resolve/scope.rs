@@ -1,5 +1,6 @@
 //! Variables of a rule while its body is resolved, and negated atoms that come after all others.
 
+use crate::ids::StoredId;
 use crate::ir::{Literal, Var};
 use hashbrown::HashMap;
 use syntax::Span;
@@ -10,7 +11,7 @@ pub(super) struct Scope {
     pub(super) names: Vec<String>,
     pub(super) by_name: HashMap<String, Var>,
     /// Variables of dictionary ids, by names relation and string variable.
-    pub(super) numbers: HashMap<(usize, Var), Var>,
+    pub(super) numbers: HashMap<(StoredId, Var), Var>,
     /// If the order of rows matters: the variables in the columns of the body's atoms, in written
     /// order.
     pub(super) rows: Option<Vec<Var>>,
@@ -52,9 +53,9 @@ impl Scope {
 
 /// An atom over an encoded relation whose arguments are still strings.
 pub(super) struct SpelledAtom {
-    pub(super) stored: usize,
+    pub(super) stored: StoredId,
     /// The relation `{id => string}`, as an index into [`Program::stored`](crate::Program::stored).
-    pub(super) names: usize,
+    pub(super) names: StoredId,
     /// The encoded columns.
     pub(super) columns: Vec<usize>,
     pub(super) args: Vec<Option<Var>>,

@@ -11,8 +11,8 @@
 
 use super::resolver::Resolver;
 use super::scope::{Scope, SpelledAtom, distinct_places};
+use crate::ids::{PredicateId, StoredId};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
-use crate::predicate_id::PredicateId;
 use syntax::{Diagnostic, Ident, Span};
 
 impl SpelledAtom {
@@ -64,7 +64,7 @@ impl Resolver<'_> {
     /// The atom, if the relation is dictionary-encoded.
     pub(super) fn spelled(
         &mut self,
-        stored: usize,
+        stored: StoredId,
         args: &[Option<Var>],
         span: Span,
     ) -> Result<Option<SpelledAtom>, Diagnostic> {

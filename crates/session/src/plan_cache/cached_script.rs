@@ -20,7 +20,7 @@ use crate::dml::sources::Sources;
 use crate::dml::target::Target;
 use env::sync::Mutex;
 use exec::storage::relation_source::Relation;
-use plan::Plan;
+use plan::{PerStored, Plan};
 use relation::Settings;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -40,7 +40,7 @@ pub(crate) struct CacheValidity {
 }
 
 /// A query's plan, and the relations that it reads.
-pub(crate) type CachedPlan = (Plan, Vec<Relation>);
+pub(crate) type CachedPlan = (Plan, PerStored<Relation>);
 
 /// The target of a query's rows.
 pub(crate) struct WriteTarget {

@@ -16,7 +16,7 @@ use exec::bounded_map::keep;
 use exec::error::Result;
 use exec::storage::relation_source::Relation;
 use hashbrown::HashMap;
-use plan::Plan;
+use plan::{PerStored, Plan};
 use std::sync::Arc;
 
 /// Most bytes of a script that is cached.
@@ -29,7 +29,7 @@ pub(crate) struct CachedQuery {
     pub(crate) levels: u32,
     pub(crate) query: syntax::Query,
     pub(crate) plan: Plan,
-    pub(crate) relations: Vec<Relation>,
+    pub(crate) relations: PerStored<Relation>,
     pub(crate) made_us: u64,
 }
 

@@ -24,7 +24,7 @@ use crate::storage::relation_source::{Readable, StoredRelation};
 use crate::storage::search_index::{SearchIndex, source_key};
 use crate::value::cell::Cell;
 use model::Value;
-use plan::{OperatorName, SearchOutput, SearchUse, Step};
+use plan::{OperatorName, SearchOutput, SearchUse, Step, StoredId};
 use std::sync::Arc;
 
 /// Rows that are first tried with a filter; each time more are needed, twice as many are tried.
@@ -86,8 +86,8 @@ impl Operator for Search<'_> {
     }
 }
 
-fn stored(context: &ExecContext<'_>, number: usize) -> Arc<StoredRelation> {
-    match context.relation(number) {
+fn stored(context: &ExecContext<'_>, id: StoredId) -> Arc<StoredRelation> {
+    match context.relation(id) {
         Readable::Stored(relation) => relation,
         Readable::Memory(_) => unreachable!("a temporary relation has no search index"),
     }

@@ -1,0 +1,171 @@
+//! Numbers of the parts of a program, each of a type of its own, and lists with an item for each of
+//! them. Plans also number rules, variables and columns, which must not be taken for these.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// The number of a part.
+pub trait Id: Copy {
+    /// The part with this place in the program.
+    fn of_place(place: usize) -> Self;
+
+    /// Its place in the program.
+    fn place(self) -> usize;
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(usize);
+
+        impl $name {
+            /// The part with this place in the program.
+            #[must_use]
+            pub const fn new(place: usize) -> Self {
+                Self(place)
+            }
+
+            /// Its place in the program.
+            #[must_use]
+            pub const fn place(self) -> usize {
+                self.0
+            }
+        }
+
+        impl Id for $name {
+            fn of_place(place: usize) -> Self {
+                Self(place)
+            }
+
+            fn place(self) -> usize {
+                self.0
+            }
+        }
+    };
+}
+
+id! {
+    /// A derived relation of a [`Program`](crate::Program).
+    PredicateId
+}
+
+id! {
+    /// A stored relation that a [`Program`](crate::Program) reads.
+    StoredId
+}
+
+/// An item for each part that an id can name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PerId<I, T>(Vec<T>, PhantomData<fn(I)>);
+
+/// An item for each derived relation of a program.
+pub type PerPredicate<T> = PerId<PredicateId, T>;
+
+/// An item for each stored relation that a program reads.
+pub type PerStored<T> = PerId<StoredId, T>;
+
+impl<I: Id, T> PerId<I, T> {
+    /// No items.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new(), PhantomData)
+    }
+
+    /// The same item for this many parts.
+    pub fn filled(item: T, len: usize) -> Self
+    where
+        T: Clone,
+    {
+        Self(vec![item; len], PhantomData)
+    }
+
+    /// Number of parts.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a part.
+    pub fn push(&mut self, item: T) -> I {
+        self.0.push(item);
+        I::of_place(self.0.len() - 1)
+    }
+
+    /// The item of a part, if the list has it.
+    #[must_use]
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.0.get(id.place())
+    }
+
+    /// All parts, in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
+        (0..self.0.len()).map(I::of_place)
+    }
+
+    /// All items.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+
+    /// All parts with their items.
+    pub fn enumerate(&self) -> impl DoubleEndedIterator<Item = (I, &T)> {
+        self.ids().zip(&self.0)
+    }
+}
+
+impl<I, T: Clone> Clone for PerId<I, T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), PhantomData)
+    }
+}
+
+impl<I: Id, T> Default for PerId<I, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<I, T> FromIterator<T> for PerId<I, T> {
+    fn from_iter<A: IntoIterator<Item = T>>(items: A) -> Self {
+        Self(items.into_iter().collect(), PhantomData)
+    }
+}
+
+impl<I, T> IntoIterator for PerId<I, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a, I, T> IntoIterator for &'a PerId<I, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl<I: Id, T> Index<I> for PerId<I, T> {
+    type Output = T;
+
+    fn index(&self, id: I) -> &T {
+        &self.0[id.place()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for PerId<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.0[id.place()]
+    }
+}
