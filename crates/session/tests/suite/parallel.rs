@@ -144,3 +144,27 @@ fn what_all_threads_hold_is_limited() {
         error.render(large)
     );
 }
+
+#[test]
+fn many_searches_run_on_all_threads_and_find_the_same() {
+    let [one, two] = [1, 2].map(|threads| {
+        let engine = engine_of(threads, 1 << 30);
+        let run = |script: &str| engine.run(script, &Parameters::new()).unwrap();
+        run("?[k, v, text] := k in int_range(600), \
+             v = vec([k % 7, k % 11, k % 13]), text = concat('w', to_string(k % 50), ' w', to_string(k % 9)) \
+             :create doc {k: Int => v: <F32; 3>, text: String}");
+        run("::hnsw create doc:near {dim: 3, fields: [v]}");
+        run("::fts create doc:words {extractor: text, tokenizer: Simple, filters: [Lowercase]}");
+        engine
+    });
+    let near = "?[q, k, d] := *doc{k: q, v}, ~doc:near{k | query: v, k: 3, bind_distance: d}";
+    let words = "?[q, k, s] := q in int_range(300), t = concat('w', to_string(q % 50)), \
+                 ~doc:words{k | query: t, k: 4, bind_score: s}";
+    for (number, script) in (1..).zip([near, words]) {
+        assert_eq!(answer(&one, script), answer(&two, script));
+        assert_eq!((one.times_parallel(), two.times_parallel()), (0, number), "{script}");
+    }
+    // A few searches are not worth a second thread.
+    answer(&two, "?[q, k] := q in int_range(20), *doc{k: q, v}, ~doc:near{k | query: v, k: 3}");
+    assert_eq!(two.times_parallel(), 2);
+}
