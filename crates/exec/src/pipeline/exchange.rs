@@ -21,8 +21,7 @@ use std::sync::Arc;
 /// threads.
 const LEAST_SHARE: usize = 16;
 
-/// A search by an index takes about as long as so many rows of another step: a tenth of a
-/// millisecond.
+/// The work of a search by an index, a tenth of a millisecond, in rows of an ordinary step.
 const SEARCH_ROWS: usize = 512;
 
 /// Most bytes of sampled keys, if that is more than one key per range.
