@@ -14,14 +14,11 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::{
-    EdgeChunk, InputError, SKIPPED_KEPT_MAX, StrColumn, Weights,
-    columns::{self, ColumnInfo, Positions},
-    error::{Place, show},
-    i64_to_word,
-    options::{EdgeOptions, Missing, VertexType, WeightType},
-    word_to_i64,
-};
+use crate::columns::{self, ColumnInfo, Positions};
+use crate::edges::{EdgeChunk, SKIPPED_KEPT_MAX, StrColumn, Weights};
+use crate::error::{InputError, Place, show};
+use crate::number::{i64_to_word, word_to_i64};
+use crate::options::{EdgeOptions, Missing, VertexType, WeightType};
 
 /// Reads the edges of a batch into `out`, which is emptied first.
 ///

@@ -7,11 +7,9 @@
 //! 2. Nothing is guessed among several candidates. A wrong guess would silently import nonsense,
 //!    so this is an error that lists the columns.
 
-use crate::{
-    InputError,
-    known_names::{self, Role},
-    options::{ColumnRef, EdgeOptions, WeightType},
-};
+use crate::error::{InputError, show};
+use crate::known_names::{self, Role};
+use crate::options::{ColumnRef, EdgeOptions, Missing, WeightType};
 
 /// Positions of an edge's columns, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +182,7 @@ pub(crate) fn describe(columns: &[ColumnInfo]) -> String {
     let shown: Vec<_> = columns
         .iter()
         .take(DESCRIBED_MAX)
-        .map(|c| crate::error::show(c.name.as_deref().unwrap_or_default().as_bytes()))
+        .map(|c| show(c.name.as_deref().unwrap_or_default().as_bytes()))
         .collect();
     let more = if count > DESCRIBED_MAX { ", …" } else { "" };
     format!("{counted}: {}{more}", shown.join(", "))
@@ -194,7 +192,7 @@ pub(crate) fn describe(columns: &[ColumnInfo]) -> String {
 pub(crate) fn describe_one(index: usize, columns: &[ColumnInfo]) -> String {
     match columns.get(index).and_then(|column| column.name.as_deref()) {
         Some("") => "\"\"".to_owned(),
-        Some(name) => crate::error::show(name.as_bytes()),
+        Some(name) => show(name.as_bytes()),
         None => (index + 1).to_string(),
     }
 }
@@ -217,8 +215,8 @@ pub(crate) fn describe_choice(
 
 pub(crate) fn check_default_weight(file: &str, options: &EdgeOptions) -> Result<(), InputError> {
     let missing = match options.missing {
-        crate::Missing::Weight(weight) => weight,
-        crate::Missing::Fail | crate::Missing::Skip => options.default_weight,
+        Missing::Weight(weight) => weight,
+        Missing::Fail | Missing::Skip => options.default_weight,
     };
     let is_whole = |weight: f64| weight.fract() == 0.0 && weight.abs() < 9.2e18;
     match options.weight {

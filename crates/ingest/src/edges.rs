@@ -4,11 +4,9 @@
 //! encoding) each read one column. A chunk is cleared and filled again, so a worker allocates only
 //! while its first chunks grow.
 
-use crate::{
-    InputError,
-    error::Place,
-    options::{Missing, VertexType, WeightType},
-};
+use crate::error::{InputError, Place};
+use crate::number::word_to_i64;
+use crate::options::{Missing, VertexType, WeightType};
 
 /// Maximum number of messages about skipped records that a chunk keeps.
 pub const SKIPPED_KEPT_MAX: usize = 10;
@@ -236,7 +234,7 @@ impl EdgeChunk {
     pub fn describe(&self, index: usize, vertex: VertexType) -> Option<String> {
         let name = |words: &[u64], texts: &StrColumn| match vertex {
             VertexType::U64 => words.get(index).map(u64::to_string),
-            VertexType::I64 => words.get(index).map(|&w| crate::word_to_i64(w).to_string()),
+            VertexType::I64 => words.get(index).map(|&w| word_to_i64(w).to_string()),
             VertexType::Str => texts.get(index).map(|text| format!("{text:?}")),
         };
         let mut line =

@@ -10,14 +10,14 @@
 
 use memchr::memchr;
 
-use crate::{
-    EdgeChunk, InputError, Weights,
-    dialect::{Delimiter, Dialect},
-    full_parser::FullParser,
-    number,
-    options::{VertexType, WeightType},
-    scan::is_blank,
-};
+use crate::dialect::Dialect;
+use crate::edges::{EdgeChunk, Weights};
+use crate::error::InputError;
+use crate::full_parser::FullParser;
+use crate::number;
+use crate::options::{VertexType, WeightType};
+use crate::scan::is_blank;
+use crate::syntax::Delimiter;
 
 /// Whether this loop can read any record of the dialect. `quotes`: the chunk contains quotes.
 pub(crate) fn applies(dialect: &Dialect, quotes: bool) -> bool {

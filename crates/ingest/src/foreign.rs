@@ -1,7 +1,8 @@
 //! Refuses files that are certainly not a text of edges, with a better message than a parse would
 //! give.
 
-use crate::{Compression, InputError};
+use crate::decompress::Compression;
+use crate::error::InputError;
 
 /// Bytes in which control characters are looked for.
 const LOOKED_AT_BYTES: usize = 4 << 10;

@@ -5,15 +5,13 @@
 
 use memchr::memchr_iter;
 
-use crate::{
-    EdgeChunk, InputError, Weights,
-    dialect::{Delimiter, Dialect},
-    edges::SKIPPED_KEPT_MAX,
-    error::{Place, show},
-    number::{self, NumberError},
-    options::{Missing, OnError, VertexType, WeightType},
-    scan::{self, Field, Form, Stop},
-};
+use crate::dialect::Dialect;
+use crate::edges::{EdgeChunk, SKIPPED_KEPT_MAX, Weights};
+use crate::error::{InputError, Place, show};
+use crate::number::{self, NumberError};
+use crate::options::{Missing, OnError, VertexType, WeightType};
+use crate::scan::{self, Field, Form, Stop};
+use crate::syntax::Delimiter;
 
 /// Parses records of one chunk.
 pub(crate) struct FullParser<'a> {

@@ -7,10 +7,15 @@
 
 use std::io::Read;
 
-use crate::{
-    Chunk, EdgeChunk, EdgeOptions, GraphFormat, GraphReader, InputError, Missing, OnError,
-    TextOptions, VertexType, WeightType, decompressor, matrix_market, parse_chunk, sniff,
-};
+use crate::decompress::decompressor;
+use crate::edges::EdgeChunk;
+use crate::error::InputError;
+use crate::formats::{GraphFormat, GraphReader};
+use crate::matrix_market;
+use crate::options::{EdgeOptions, Missing, OnError, TextOptions, VertexType, WeightType};
+use crate::parse::parse_chunk;
+use crate::sniff;
+use crate::splitter::Chunk;
 
 /// Plain bytes that are looked at.
 const PLAIN_BYTES: usize = 256 << 10;

@@ -4,35 +4,17 @@
 //! matrix that is stored by its lower half is completed: each entry off the diagonal is two edges.
 //! Indexes begin at 1 and stay as they are.
 
-use crate::{
-    Dialect, EdgeChunk, InputError, StrColumn, Weights,
-    columns::{self, ColumnInfo, Positions},
-    dialect::{Delimiter, Syntax, blank},
-    error::{Place, show},
-    options::{Missing, TextOptions, VertexType, WeightType, describe_types},
-    scan, word_to_i64,
-};
+use crate::columns::{self, ColumnInfo, Positions};
+use crate::dialect::{Dialect, blank};
+use crate::edges::{EdgeChunk, StrColumn, Weights};
+use crate::error::{InputError, Place, show};
+use crate::matrix::{Matrix, Mirror};
+use crate::number::word_to_i64;
+use crate::options::{Missing, TextOptions, VertexType, WeightType, describe_types};
+use crate::scan;
+use crate::syntax::{Delimiter, Syntax};
 
 const BANNER: &[u8] = b"%%MatrixMarket";
-
-/// The size line of a matrix, and how its other half follows from the entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Matrix {
-    /// Rows and columns.
-    pub rows: u64,
-    /// Columns.
-    pub columns: u64,
-    /// Entries that the file says it has.
-    pub entries: u64,
-    mirror: Mirror,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mirror {
-    None,
-    Same,
-    Negated,
-}
 
 pub(crate) fn is_one(head: &[u8]) -> bool {
     head.get(..BANNER.len()).is_some_and(|start| start.eq_ignore_ascii_case(BANNER))
@@ -123,56 +105,54 @@ pub(crate) fn dialect(
     Ok(dialect)
 }
 
-impl Matrix {
-    /// Checks that the entries lie in the matrix, and appends those of its other half.
-    ///
-    /// # Errors
-    /// An index outside of the matrix.
-    pub(crate) fn complete(
-        &self,
-        dialect: &Dialect,
-        out: &mut EdgeChunk,
-    ) -> Result<(), InputError> {
-        let is_kept = matches!(dialect.missing, Missing::Weight(_));
-        let left_out = if is_kept { 0 } else { out.missing_count };
-        out.records = out.len() as u64 + out.skipped_count + left_out;
-        let word = |word: u64| match dialect.vertex {
-            VertexType::I64 => u64::try_from(word_to_i64(word)).unwrap_or(0),
-            VertexType::U64 | VertexType::Str => word,
-        };
-        for (words, last, of) in [(&out.src, self.rows, "row"), (&out.dst, self.columns, "column")]
-        {
-            if let Some(&bad) = words.iter().find(|&&w| word(w) == 0 || word(w) > last) {
-                let expected = format!("a {of} from 1 to {last}");
-                return Err(InputError::whole(&dialect.file, expected, word(bad).to_string()));
-            }
+/// Checks that the entries lie in the matrix, and appends those of its other half.
+///
+/// # Errors
+/// An index outside of the matrix.
+pub(crate) fn complete(
+    matrix: &Matrix,
+    dialect: &Dialect,
+    out: &mut EdgeChunk,
+) -> Result<(), InputError> {
+    let is_kept = matches!(dialect.missing, Missing::Weight(_));
+    let left_out = if is_kept { 0 } else { out.missing_count };
+    out.records = out.len() as u64 + out.skipped_count + left_out;
+    let word = |word: u64| match dialect.vertex {
+        VertexType::I64 => u64::try_from(word_to_i64(word)).unwrap_or(0),
+        VertexType::U64 | VertexType::Str => word,
+    };
+    for (words, last, of) in [(&out.src, matrix.rows, "row"), (&out.dst, matrix.columns, "column")]
+    {
+        if let Some(&bad) = words.iter().find(|&&w| word(w) == 0 || word(w) > last) {
+            let expected = format!("a {of} from 1 to {last}");
+            return Err(InputError::whole(&dialect.file, expected, word(bad).to_string()));
         }
-        if self.mirror == Mirror::None {
-            return Ok(());
-        }
-        let off: Vec<_> = (0..out.len()).filter(|&i| !is_loop(out, i)).collect();
-        for &i in &off {
-            if dialect.vertex == VertexType::Str {
-                mirror_text(&mut out.src_str, &mut out.dst_str, i);
-            } else {
-                let (src, dst) = (out.src[i], out.dst[i]);
-                out.src.push(dst);
-                out.dst.push(src);
-            }
-            let negated = self.mirror == Mirror::Negated;
-            match &mut out.weights {
-                Weights::Float(weights) => {
-                    weights.push(if negated { -weights[i] } else { weights[i] });
-                }
-                Weights::Int(weights) => {
-                    weights.push(if negated { weights[i].wrapping_neg() } else { weights[i] });
-                }
-                Weights::None => {}
-            }
-        }
-        debug_assert!(dialect.weight_type == WeightType::None || out.weights.len() == out.len());
-        Ok(())
     }
+    if matrix.mirror == Mirror::None {
+        return Ok(());
+    }
+    let off: Vec<_> = (0..out.len()).filter(|&i| !is_loop(out, i)).collect();
+    for &i in &off {
+        if dialect.vertex == VertexType::Str {
+            mirror_text(&mut out.src_str, &mut out.dst_str, i);
+        } else {
+            let (src, dst) = (out.src[i], out.dst[i]);
+            out.src.push(dst);
+            out.dst.push(src);
+        }
+        let negated = matrix.mirror == Mirror::Negated;
+        match &mut out.weights {
+            Weights::Float(weights) => {
+                weights.push(if negated { -weights[i] } else { weights[i] });
+            }
+            Weights::Int(weights) => {
+                weights.push(if negated { weights[i].wrapping_neg() } else { weights[i] });
+            }
+            Weights::None => {}
+        }
+    }
+    debug_assert!(dialect.weight_type == WeightType::None || out.weights.len() == out.len());
+    Ok(())
 }
 
 fn is_loop(out: &EdgeChunk, i: usize) -> bool {

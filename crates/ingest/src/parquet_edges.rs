@@ -31,13 +31,12 @@ use parquet::{
     schema::types::ColumnPath,
 };
 
-use crate::{
-    EdgeChunk, Error, InputError,
-    arrow_edges::{self, Rows, positions},
-    columns::Positions,
-    options::{EdgeOptions, VertexType, WeightType},
-    parquet_sizes,
-};
+use crate::arrow_edges::{self, Rows, positions};
+use crate::columns::Positions;
+use crate::edges::EdgeChunk;
+use crate::error::{Error, InputError};
+use crate::options::{EdgeOptions, VertexType, WeightType};
+use crate::parquet_sizes;
 
 /// Rows of a chunk when a row group is read: about 3 MiB with weights.
 const BATCH_ROWS: usize = 128 << 10;

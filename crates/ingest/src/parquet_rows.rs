@@ -3,8 +3,9 @@
 //! The Arrow schema that some writers embed is ignored, as for edges. Columns that Parquet calls
 //! UUIDs have Arrow's extension type for these.
 
+use crate::error::{Error, InputError};
 use crate::parquet_edges::{guard, is_inside, unsound, wrong};
-use crate::{Error, InputError, parquet_sizes};
+use crate::parquet_sizes;
 use arrow_array::RecordBatch;
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{ArrowError, Field, Fields, Schema};

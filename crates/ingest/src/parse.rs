@@ -3,10 +3,14 @@
 
 use memchr::{memchr, memchr_iter};
 
-use crate::{
-    EdgeChunk, InputError, dialect::Dialect, fast_path, full_parser::FullParser,
-    options::VertexType, splitter::Chunk,
-};
+use crate::dialect::Dialect;
+use crate::edges::EdgeChunk;
+use crate::error::InputError;
+use crate::fast_path;
+use crate::full_parser::FullParser;
+use crate::matrix_market;
+use crate::options::VertexType;
+use crate::splitter::Chunk;
 
 /// Parses the edges of a chunk into `out`, which is emptied first.
 ///
@@ -32,7 +36,7 @@ pub fn parse_chunk(
     }
     out.fill_weights(dialect.default_weight);
     match &dialect.matrix {
-        Some(matrix) => matrix.complete(dialect, out),
+        Some(matrix) => matrix_market::complete(matrix, dialect, out),
         None => Ok(()),
     }
 }

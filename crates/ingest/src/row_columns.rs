@@ -4,12 +4,10 @@
 //! `columns.rs` takes the only other numeric column as weight. Among properties that would turn any
 //! of them into the weight, so only names count.
 
-use crate::{
-    InputError,
-    columns::{self, ColumnInfo},
-    known_names,
-    options::{ColumnRef, EdgeOptions, WeightType},
-};
+use crate::columns::{self, ColumnInfo};
+use crate::error::InputError;
+use crate::known_names;
+use crate::options::{ColumnRef, EdgeOptions, WeightType};
 
 /// Positions of an edge's columns, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,16 +9,17 @@
 //! 1. A bare field that is empty, `\N`, or one of the given spellings is missing. A quoted one is
 //!    not: an empty string is written `""`.
 
-use crate::{
-    Chunk, InputError, TextOptions,
-    columns::Positions,
-    dialect::{self, CANDIDATES, Delimiter, Dialect, Row, Syntax},
-    edges::{SKIPPED_KEPT_MAX, StrColumn},
-    error::{Place, show},
-    foreign, known_names,
-    options::OnError,
-    scan::{self, Form, Stop},
-};
+use crate::columns::Positions;
+use crate::dialect::{Dialect, blank};
+use crate::edges::{SKIPPED_KEPT_MAX, StrColumn};
+use crate::error::{InputError, Place, show};
+use crate::foreign;
+use crate::known_names;
+use crate::options::{OnError, TextOptions};
+use crate::sample::{CANDIDATES, Row, check_delimiter, first_byte, leading, sample};
+use crate::scan::{self, Form, Stop};
+use crate::splitter::Chunk;
+use crate::syntax::{Delimiter, Syntax};
 use std::collections::BTreeSet;
 
 /// How to read rows of text. [`sniff_rows`] makes it.
@@ -84,11 +85,11 @@ pub fn sniff_rows(
     options: &TextOptions,
 ) -> Result<RowDialect, InputError> {
     foreign::refuse(head, file)?;
-    let first = dialect::first_byte(head, file, options)?;
+    let first = first_byte(head, file, options)?;
     let candidates: &[Delimiter] = match options.delimiter {
         None => &CANDIDATES,
         Some(b' ') => &[Delimiter::Whitespace],
-        Some(byte) => &[dialect::check_delimiter(byte, file)?],
+        Some(byte) => &[check_delimiter(byte, file)?],
     };
     let mut best: Option<(Score, Candidate)> = None;
     for &delimiter in candidates {
@@ -115,8 +116,8 @@ struct Candidate {
 impl Candidate {
     fn new(head: &[u8], first: usize, delimiter: Delimiter, options: &TextOptions) -> Self {
         let syntax = Syntax { delimiter, quotes: options.quotes, comment: options.comment };
-        let start = dialect::leading(head, first, syntax);
-        let rows = dialect::sample(head, start, syntax);
+        let start = leading(head, first, syntax);
+        let rows = sample(head, start, syntax);
         let text = |field: &Vec<u8>| String::from_utf8_lossy(field).trim().to_owned();
         let names = rows.first().map(|row| row.fields.iter().map(text).collect());
         Self { syntax, start, rows, names: names.unwrap_or_default() }
@@ -151,7 +152,7 @@ impl Candidate {
             return Err(InputError::whole(file, "different names of columns", found));
         }
         let positions = Positions { source: 0, target: 0, weight: None, exact: true };
-        let blank = dialect::blank(file, self.syntax, options, positions);
+        let blank = blank(file, self.syntax, options, positions);
         let detected = vec![
             ("format", "text".to_owned()),
             ("delimiter", self.syntax.delimiter.name().to_owned()),

@@ -11,7 +11,7 @@
 
 use memchr::{memchr, memchr_iter, memchr3};
 
-use crate::dialect::{Delimiter, Syntax};
+use crate::syntax::{Delimiter, Syntax};
 
 /// Newlines that a quoted field may hold. Without a bound, one quote too many would take the rest
 /// of the file.

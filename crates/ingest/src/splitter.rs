@@ -15,12 +15,10 @@ use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use crate::{
-    Error, InputError,
-    dialect::Dialect,
-    error::{Place, show},
-    scan,
-};
+use crate::dialect::Dialect;
+use crate::error::{Error, InputError, Place, show};
+use crate::sample::SNIFF_BYTES;
+use crate::scan;
 
 /// Target size of a chunk: large enough to make handing it to a worker cheap, small compared with
 /// the memory of an import.
@@ -83,7 +81,7 @@ impl<R: Read> Splitter<R> {
     /// The reader fails.
     pub fn head(&mut self) -> Result<&[u8], Error> {
         let mut pending = std::mem::take(&mut self.pending);
-        let filled = self.fill(&mut pending, self.chunk_bytes.max(crate::SNIFF_BYTES));
+        let filled = self.fill(&mut pending, self.chunk_bytes.max(SNIFF_BYTES));
         self.pending = pending;
         filled?;
         Ok(&self.pending)

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    EdgeChunk, Weights,
-    options::{VertexType, WeightType},
-    scan, word_to_i64,
-};
+use crate::edges::{EdgeChunk, Weights};
+use crate::number::word_to_i64;
+use crate::options::{VertexType, WeightType};
+use crate::scan;
 
 /// Writes chunks of edges as delimited text with lines that end in `\n`.
 ///

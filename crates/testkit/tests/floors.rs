@@ -16,6 +16,7 @@ fn no_module_imports_upward() {
         "engine-sqlite",
         "env",
         "function",
+        "ingest",
         "kv",
         "lsm",
         "model",

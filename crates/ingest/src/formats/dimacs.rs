@@ -2,8 +2,12 @@
 
 use std::io::BufRead;
 
-use super::{Pass, lines::Lines, sink::Sink};
-use crate::Error;
+use super::{
+    lines::Lines,
+    pass::{Pass, UNDIRECTED},
+    sink::Sink,
+};
+use crate::error::Error;
 
 pub(super) struct Dimacs {
     lines: Lines,
@@ -43,7 +47,7 @@ impl Pass for Dimacs {
                 sink.edge(number, source, target, Some(weight))?;
             }
             ["e", source, target, ref weight @ ..] => {
-                sink.note(super::UNDIRECTED);
+                sink.note(UNDIRECTED);
                 sink.edge(number, source, target, weight.first().copied())?;
             }
             ["n" | "v", ..] => sink.note("lines \"n\" of vertices are left out"),

@@ -2,8 +2,12 @@
 
 use std::io::BufRead;
 
-use super::{Pass, lines::Lines, sink::Sink};
-use crate::Error;
+use super::{
+    lines::Lines,
+    pass::{Pass, UNDIRECTED},
+    sink::Sink,
+};
+use crate::error::Error;
 
 pub(super) struct Gml {
     lines: Lines,
@@ -88,7 +92,7 @@ impl Gml {
     fn value(&mut self, sink: &mut Sink, key: &str, value: String) {
         let inside: Vec<_> = self.path.iter().map(String::as_str).collect();
         match (&inside[..], key) {
-            (["graph"], "directed") if value == "0" => sink.note(super::UNDIRECTED),
+            (["graph"], "directed") if value == "0" => sink.note(UNDIRECTED),
             (["graph", "node"], "id") => self.id = Some(value),
             (["graph", "node"], "label") => self.label = Some(value),
             (["graph", "edge"], "source") => self.source = Some(value),

@@ -3,7 +3,8 @@
 use std::io::BufRead;
 
 use super::sink::Sink;
-use crate::{Error, RECORD_BYTES_MAX};
+use crate::error::Error;
+use crate::splitter::RECORD_BYTES_MAX;
 
 /// Reads a text line by line.
 pub(super) struct Lines {

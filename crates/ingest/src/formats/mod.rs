@@ -14,17 +14,19 @@ mod lines;
 mod metis;
 mod networkx;
 mod pajek;
+mod pass;
 mod sink;
 mod xml;
 
 use std::io::{BufRead, BufReader, Read};
 
-use crate::{EdgeChunk, Error, TextOptions, VertexType, WeightType};
-use sink::Sink;
+use crate::edges::EdgeChunk;
+use crate::error::Error;
+use crate::options::{TextOptions, VertexType, WeightType};
+pub(crate) use pass::UNDIRECTED;
 
-/// The note for files whose edges have no direction.
-pub(crate) const UNDIRECTED: &str = "the file has edges without direction: a directed graph gets \
-    them as they are written, from source to target";
+use pass::Pass;
+use sink::Sink;
 
 /// Edges of a chunk at most.
 const CHUNK_EDGES: usize = 64 << 10;
@@ -112,12 +114,6 @@ impl GraphFormat {
             Self::NetworkX => "edge list of NetworkX",
         }
     }
-}
-
-/// One pass over a file.
-trait Pass: Send {
-    /// Reads at least one more edge, unless the file ends; then returns false.
-    fn step(&mut self, sink: &mut Sink) -> Result<bool, Error>;
 }
 
 /// A file of a [`GraphFormat`] that is being read.

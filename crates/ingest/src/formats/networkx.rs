@@ -2,8 +2,8 @@
 
 use std::io::BufRead;
 
-use super::{Pass, lines::Lines, sink::Sink};
-use crate::Error;
+use super::{lines::Lines, pass::Pass, sink::Sink};
+use crate::error::Error;
 
 pub(super) struct NetworkX {
     lines: Lines,

@@ -2,8 +2,12 @@
 
 use std::io::BufRead;
 
-use super::{Pass, lines::Lines, sink::Sink};
-use crate::Error;
+use super::{
+    lines::Lines,
+    pass::{Pass, UNDIRECTED},
+    sink::Sink,
+};
+use crate::error::Error;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
@@ -51,12 +55,12 @@ impl Pass for Pajek {
                 "vertices" => Section::Vertices,
                 "arcs" => Section::Pairs,
                 "edges" => {
-                    sink.note(super::UNDIRECTED);
+                    sink.note(UNDIRECTED);
                     Section::Pairs
                 }
                 "arcslist" => Section::Lists,
                 "edgeslist" => {
-                    sink.note(super::UNDIRECTED);
+                    sink.note(UNDIRECTED);
                     Section::Lists
                 }
                 "network" => Section::Other,

@@ -2,13 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    EdgeChunk, Error, InputError, SKIPPED_KEPT_MAX, TextOptions, VertexType, WeightType, Weights,
-    error::{Place, show},
-    i64_to_word,
-    number::{self, NumberError},
-    options::{Missing, OnError, describe_types},
-};
+use crate::edges::{EdgeChunk, SKIPPED_KEPT_MAX, Weights};
+use crate::error::{Error, InputError, Place, show};
+use crate::number::{self, NumberError, i64_to_word};
+use crate::options::{Missing, OnError, TextOptions, VertexType, WeightType, describe_types};
 
 /// The output of a format's parser: the edges of a chunk, and the properties of the file.
 pub(super) struct Sink {

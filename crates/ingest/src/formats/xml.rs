@@ -8,8 +8,11 @@ use quick_xml::{
     events::{BytesStart, Event},
 };
 
-use super::{Pass, sink::Sink};
-use crate::Error;
+use super::{
+    pass::{Pass, UNDIRECTED},
+    sink::Sink,
+};
+use crate::error::Error;
 
 pub(super) struct Xml {
     reader: Reader<Box<dyn BufRead + Send>>,
@@ -121,7 +124,7 @@ impl Xml {
                 };
                 let kind = of.get("type").or(of.get("directed")).map(String::as_str);
                 if kind.map_or(self.undirected, |kind| kind == "undirected" || kind == "false") {
-                    sink.note(super::UNDIRECTED);
+                    sink.note(UNDIRECTED);
                 }
                 let weight = if self.gexf { of.remove("weight") } else { None };
                 self.edge = Some(Edge { source, target, weight });
