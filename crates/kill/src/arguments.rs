@@ -1,7 +1,7 @@
 //! `--name value` pairs of the command line. The harness starts itself with them ten thousand
 //! times, so parsing is kept cheap.
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

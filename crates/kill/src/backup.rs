@@ -4,9 +4,10 @@
 //! stream has written by then. The other stream writes meanwhile: of its graphs the backup contains
 //! some snapshot, in which both directions of each graph agree.
 
-use crate::child::tiny_options;
+use crate::database::tiny_options;
 use crate::ops::State;
-use crate::{Outcome, verify};
+use crate::outcome::Outcome;
+use crate::verify;
 use quipu::{BackupOptions, Database, Durability, ErrorKind, RestoreOptions};
 use std::path::{Path, PathBuf};
 

@@ -10,11 +10,11 @@
 //! memory hardly any long value does, so they are written in pieces under a note, which the next
 //! open finds after a kill.
 
-use crate::Outcome;
-use crate::child::{Worker, text, tiny_options};
+use crate::database::{text, tiny_options};
 use crate::ops::{Random, STREAMS};
-use crate::values::{Checked, Compared, KillPlan, Verifier};
-use crate::verify::VerifyMode;
+use crate::outcome::Outcome;
+use crate::verifier::{Checked, Compared, KillPlan, Verifier, VerifyMode};
+use crate::worker::Worker;
 use quipu::{
     BlobOptions, BlobRows, BlobWriter, Blobs, BytesColumn, Check, Database, Durability, Isolation,
     KeyList, KeyType, Options,

@@ -3,82 +3,15 @@
 
 use crate::arguments::Arguments;
 use crate::backup::Backups;
+use crate::database::{graph_name, graph_options, text};
+use crate::message::Message;
 use crate::ops::{Columns, Op, STREAMS, weight_of};
-use crate::values::Work;
-use crate::{Outcome, files, forks, full};
-use quipu::{
-    Database, Durability, Graph, GraphOptions, Isolation, Options, VertexList, WeightType,
-    WeightsRef,
-};
-use std::io::Write;
+use crate::outcome::Outcome;
+use crate::work::Work;
+use crate::worker::Failure;
+use crate::{files, forks, full};
+use quipu::{Database, Graph, Isolation, VertexList, WeightsRef};
 use std::path::PathBuf;
-
-/// A report of a child: four bytes, so that one write is one message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Message {
-    /// The database is open.
-    Opened,
-    /// The operation of this number starts.
-    Begins { stream: usize, number: u32 },
-    /// The operation has returned.
-    Done { stream: usize, number: u32 },
-    /// A forked child of this process has tried its misuse and ended.
-    Forked,
-}
-
-impl Message {
-    pub(crate) fn encode(self) -> [u8; 4] {
-        let word = match self {
-            Self::Opened => 3,
-            Self::Forked => 2,
-            Self::Begins { stream, number } => number << 3 | (stream as u32) << 2,
-            Self::Done { stream, number } => number << 3 | (stream as u32) << 2 | 1,
-        };
-        word.to_le_bytes()
-    }
-
-    pub(crate) fn decode(bytes: [u8; 4]) -> Self {
-        let word = u32::from_le_bytes(bytes);
-        let (stream, number) = ((word >> 2 & 1) as usize, word >> 3);
-        match word & 3 {
-            3 => Self::Opened,
-            2 => Self::Forked,
-            1 => Self::Done { stream, number },
-            _ => Self::Begins { stream, number },
-        }
-    }
-
-    /// Writes the message to standard output.
-    pub(crate) fn say(self) -> Outcome<()> {
-        // One lock for write and flush: a child forked in between would inherit half a message in
-        // the buffer.
-        let mut out = std::io::stdout().lock();
-        out.write_all(&self.encode()).map_err(|error| error.to_string())?;
-        out.flush().map_err(|error| error.to_string())
-    }
-}
-
-/// Options so small that every few operations cause a flush, a compaction or a spill.
-pub(crate) fn tiny_options(durability: Durability) -> Options {
-    Options {
-        durability,
-        cache_bytes: 1 << 20,
-        memory_limit_bytes: 256 << 10,
-        threads: 2,
-        ..Options::default()
-    }
-}
-
-/// The name of a stream's graph.
-pub(crate) fn graph_name(stream: usize, weighted: bool) -> String {
-    format!("{}{stream}", if weighted { "weighted" } else { "plain" })
-}
-
-/// The options of a stream's graphs.
-pub(crate) fn graph_options(weighted: bool) -> GraphOptions {
-    let weight = if weighted { WeightType::Float } else { WeightType::None };
-    GraphOptions { weight, ..GraphOptions::default() }
-}
 
 /// Runs until the parent kills it; with `--operations N`, until each stream has run N operations.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
@@ -137,47 +70,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
             full::after_failure(&db, &folder, &failures)
         }
         Some(first) => Err(first.to_string()),
-    }
-}
-
-/// The numbered operations of one thread.
-pub(crate) trait Worker: Send {
-    /// Opens what the worker writes, while the other stream runs.
-    fn open(&mut self) -> Outcome<()>;
-
-    /// The kind of the operation of this number, in a word.
-    fn name(&self, number: u32) -> &'static str;
-
-    /// Runs the operation of this number.
-    fn perform(&mut self, number: u32) -> Outcome<()>;
-
-    /// Runs the operations and reports each.
-    fn run(&mut self, stream: usize, numbers: std::ops::Range<u32>) -> Result<(), Failure> {
-        let failed =
-            |number, operation| move |message| Failure { stream, number, operation, message };
-        self.open().map_err(failed(numbers.start, "opening what is written before"))?;
-        for number in numbers {
-            Message::Begins { stream, number }.say().map_err(failed(number, "telling of"))?;
-            self.perform(number).map_err(failed(number, self.name(number)))?;
-            Message::Done { stream, number }.say().map_err(failed(number, "telling of"))?;
-        }
-        Ok(())
-    }
-}
-
-/// An operation that failed.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) stream: usize,
-    pub(crate) number: u32,
-    pub(crate) operation: &'static str,
-    pub(crate) message: String,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { stream, number, operation, message } = self;
-        write!(f, "{operation} {number} of stream {stream}: {message}")
     }
 }
 
@@ -273,9 +165,4 @@ fn upsert(graph: &Graph, edges: &Columns, number: u32) -> Outcome<()> {
 
 fn remove(graph: &Graph, edges: &Columns) -> Outcome<()> {
     graph.remove_many(&edges.src, &edges.dst, &mut Vec::new()).map_err(text)
-}
-
-/// The message of an error.
-pub(crate) fn text(error: quipu::Error) -> String {
-    error.to_string()
 }

@@ -12,11 +12,11 @@
 //! next child starts from the values found after such a kill, because the open has made them
 //! durable.
 
-use crate::Outcome;
-use crate::child::{Worker, text, tiny_options};
+use crate::database::{text, tiny_options};
 use crate::ops::{Random, STREAMS};
-use crate::values::{Checked, Compared, KillPlan, Verifier};
-use crate::verify::VerifyMode;
+use crate::outcome::Outcome;
+use crate::verifier::{Checked, Compared, KillPlan, Verifier, VerifyMode};
+use crate::worker::Worker;
 use quipu::{
     Check, CounterOptions, CounterRows, Counters, Database, Durability, ErrorKind, Isolation,
     KeyColumn, KeyList, KeyType, Number, NumberColumn, NumberList, NumberType, Options,

@@ -1,8 +1,9 @@
-//! Small helpers of parent and child: durability by name, files to import, and the names of the
-//! files in a folder, which show what a killed process left.
+//! Small helpers of parent and child: durability by name, the folder to work in, files to import,
+//! and the names of the files in a folder, which show what a killed process left.
 
-use crate::Outcome;
+use crate::arguments::Arguments;
 use crate::ops::{Columns, import_weight};
+use crate::outcome::Outcome;
 use env::{RealEnv, RealOptions};
 use lsm::context::table_file_name;
 use lsm::manifest::Manifest;
@@ -19,6 +20,16 @@ pub(crate) fn durability(name: &str) -> Outcome<Durability> {
         "none" => Ok(Durability::None),
         _ => Err(format!("no durability {name:?}: there are sync, os and none")),
     }
+}
+
+/// A temporary folder for all files, removed at the end.
+pub(crate) fn base_folder(arguments: &Arguments) -> Outcome<tempfile::TempDir> {
+    let builder = tempfile::Builder::new().prefix("quipu-kill-").to_owned();
+    let made = match arguments.path("folder") {
+        Some(folder) => builder.tempdir_in(folder),
+        None => builder.tempdir(),
+    };
+    made.map_err(|error| format!("a folder to work in: {error}"))
 }
 
 /// The path of the import file of this number.

@@ -10,9 +10,10 @@
 //! `fork`, `waitpid` and the ways to end a process have no safe form in the standard library.
 #![allow(unsafe_code)]
 
-use crate::Outcome;
-use crate::child::Message;
+use crate::message::Message;
 use crate::ops::Random;
+use crate::outcome::Outcome;
+use crate::process::wait_us;
 use quipu::{
     BackupOptions, Blobs, Counters, Database, Entry, Error, ErrorKind, Graph, Isolation,
     Parameters, Tx,
@@ -30,7 +31,7 @@ const NOT_REFUSED: i32 = 9;
 pub(crate) fn run(db: &Database, seed: u64) -> Outcome<()> {
     let mut random = Random::new(seed ^ 0xf0f0);
     loop {
-        crate::parent::wait_us(random.below(8_000));
+        wait_us(random.below(8_000));
         let inherited = Inherited::open(db);
         let (work, end) = (random.next(), random.below(4));
         // SAFETY: the child has only this thread; it only runs `misuse`, and then ends.
@@ -172,7 +173,7 @@ fn wait(child: libc::pid_t, end: u64) -> Outcome<()> {
             unsafe { libc::kill(child, libc::SIGKILL) };
             return Err(format!("WRONG: child {child} hangs"));
         }
-        crate::parent::wait_us(200);
+        wait_us(200);
     }
     let expected = if end == 1 { libc::SIGKILL } else { 0 };
     match status == expected {

@@ -15,12 +15,16 @@
 //! 5. Once space is free again, the database opens and works.
 
 use crate::arguments::Arguments;
-use crate::child::Failure;
+use crate::database::tiny_options;
+use crate::files::{self, base_folder};
 use crate::ops::{Op, Random, STREAMS};
-use crate::parent::{Series, base_folder, wait_us};
+use crate::outcome::Outcome;
+use crate::parent::Series;
+use crate::process::wait_us;
 use crate::report::Report;
-use crate::verify::{self, VerifyMode};
-use crate::{Outcome, files};
+use crate::verifier::VerifyMode;
+use crate::verify;
+use crate::worker::Failure;
 use quipu::{Database, ErrorKind};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -171,7 +175,7 @@ impl Filler<'_> {
             // Fills the disk to the last byte. The database can still be opened with the space that
             // it has reserved.
             let rest = disk.ballast("rest", 0)?;
-            let options = crate::child::tiny_options(files::durability(durability)?);
+            let options = tiny_options(files::durability(durability)?);
             match Database::open(&self.series.database, options) {
                 Ok(_) => self.tally.opened_full += 1,
                 // Without reserved space the open may fail, as it did for the child.

@@ -19,6 +19,20 @@
 //!    knows what the child was doing without being told.
 //! 2. A child reports the number of an operation before it starts, and again after it has returned.
 //!    So the parent never takes an operation in flight for an acknowledged one.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `outcome`, `ops`, `report`, `database`: errors, operations on graphs, totals of a run, and
+//!    options of the databases.
+//! 2. `arguments`, `message`, `process`: the command line, reports of a child, kills.
+//! 3. `files`, `worker`, `verifier`: files of a run, a thread of a child, a verification.
+//! 4. `verify`, `backup`: verifications of graphs and of backups.
+//! 5. `blobs`, `counters`, `rows`: workers and verifiers of other data.
+//! 6. `work`: the choice between these kinds of data.
+//! 7. `values`, `parent`: kills of processes that write blobs, counters or rows, and graphs.
+//! 8. `full`, `memory`, `forks`: a full disk, a memory limit, forked children.
+//! 9. `child`: the process that is killed.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // real files and processes
 
 mod arguments;
@@ -26,21 +40,25 @@ mod backup;
 mod blobs;
 mod child;
 mod counters;
+mod database;
 mod files;
 mod forks;
 mod full;
 mod memory;
+mod message;
 mod ops;
+mod outcome;
 mod parent;
+mod process;
 mod report;
 mod rows;
 mod values;
+mod verifier;
 mod verify;
+mod work;
+mod worker;
 
 use std::process::ExitCode;
-
-/// An error ends the run, so a message is enough.
-type Outcome<T> = Result<T, String>;
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

@@ -10,10 +10,10 @@
 //! With `--data-limit` the process runs under `RLIMIT_DATA`, where an allocation beyond the limit
 //! fails and ends the process.
 
-use crate::Outcome;
 use crate::arguments::Arguments;
+use crate::files::base_folder;
 use crate::ops::Random;
-use crate::parent::base_folder;
+use crate::outcome::Outcome;
 use quipu::{Database, Durability, Edges, GraphOptions, Options, WeightType, WeightsRef};
 use std::io::Read;
 use std::path::Path;

@@ -8,12 +8,17 @@
 
 use crate::arguments::Arguments;
 use crate::backup::{self, Begun};
-use crate::child::Message;
+use crate::files::base_folder;
+use crate::message::Message;
 use crate::ops::{Columns, Op, Random, STREAMS, State};
+use crate::outcome::Outcome;
+use crate::process::{end, wait_us};
 use crate::report::Report;
-use crate::values::{self, Work};
-use crate::verify::{self, Plan, VerifyMode};
-use crate::{Outcome, files, ops};
+use crate::values;
+use crate::verifier::VerifyMode;
+use crate::verify::{self, Plan};
+use crate::work::Work;
+use crate::{files, ops};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -77,16 +82,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     }
 }
 
-/// A temporary folder for all files, removed at the end.
-pub(crate) fn base_folder(arguments: &Arguments) -> Outcome<tempfile::TempDir> {
-    let builder = tempfile::Builder::new().prefix("quipu-kill-").to_owned();
-    let made = match arguments.path("folder") {
-        Some(folder) => builder.tempdir_in(folder),
-        None => builder.tempdir(),
-    };
-    made.map_err(|error| format!("a folder to work in: {error}"))
-}
-
 /// The kills of one database.
 pub(crate) struct Series {
     pub(crate) seed: u64,
@@ -146,11 +141,11 @@ impl Series {
         while report.kills < before + kills {
             let durability = if self.random.below(2) == 0 { "os" } else { "sync" };
             let said = self.kill_writer(durability, report)?;
-            count(&said.running(self.seed), said.opened, durability, report);
+            report.count(&said.running(self.seed), said.opened, durability);
             while self.random.below(3) == 0 && report.kills < before + kills {
                 let durability = if self.random.below(2) == 0 { "os" } else { "sync" };
                 let said = self.kill_opener(durability)?;
-                count(&said.running(self.seed), said.opened, durability, report);
+                report.count(&said.running(self.seed), said.opened, durability);
             }
             let mode = match self.random.below(4) {
                 0 => VerifyMode::ReadOnly,
@@ -288,52 +283,4 @@ impl Series {
         report.acknowledged += said.done;
         Ok(said)
     }
-}
-
-/// Kinds of operations, the rarest first.
-const PHASES: [&str; 12] = [
-    "backup",
-    "create and drop",
-    "import",
-    "compaction",
-    "clear",
-    "flush",
-    "check",
-    "write in pieces",
-    "many at once",
-    "long value",
-    "transaction",
-    "write",
-];
-
-/// Counts a kill by the rarest kind of operation that was in flight.
-pub(crate) fn count(
-    running: &[&'static str],
-    opened: bool,
-    durability: &'static str,
-    report: &mut Report,
-) {
-    let phase = match PHASES.iter().find(|phase| running.contains(phase)) {
-        Some(phase) => phase,
-        None if opened => "between",
-        None => "open, recovery",
-    };
-    *report.by_phase.entry(phase).or_default() += 1;
-    *report.by_durability.entry(durability).or_default() += 1;
-    report.kills += 1;
-}
-
-/// Sleeps until the random time of a kill; it never waits for an event.
-pub(crate) fn wait_us(us: u64) {
-    std::thread::sleep(Duration::from_micros(us));
-}
-
-/// Sends SIGKILL; an error if the child had already ended by itself.
-pub(crate) fn end(child: &mut Child) -> Outcome<()> {
-    let ended = child.try_wait().map_err(|error| error.to_string())?;
-    if let Some(status) = ended {
-        return Err(format!("WRONG: a child ended by itself: {status}"));
-    }
-    child.kill().map_err(|error| error.to_string())?;
-    child.wait().map(drop).map_err(|error| error.to_string())
 }

@@ -3,6 +3,22 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+/// Kinds of operations, the rarest first.
+const PHASES: [&str; 12] = [
+    "backup",
+    "create and drop",
+    "import",
+    "compaction",
+    "clear",
+    "flush",
+    "check",
+    "write in pieces",
+    "many at once",
+    "long value",
+    "transaction",
+    "write",
+];
+
 /// Totals of a run.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -61,6 +77,23 @@ impl Report {
             forked: 0,
             started: Instant::now(),
         }
+    }
+
+    /// Counts a kill by the rarest kind of operation that was in flight.
+    pub(crate) fn count(
+        &mut self,
+        running: &[&'static str],
+        opened: bool,
+        durability: &'static str,
+    ) {
+        let phase = match PHASES.iter().find(|phase| running.contains(phase)) {
+            Some(phase) => phase,
+            None if opened => "between",
+            None => "open, recovery",
+        };
+        *self.by_phase.entry(phase).or_default() += 1;
+        *self.by_durability.entry(durability).or_default() += 1;
+        self.kills += 1;
     }
 
     /// One line of progress.

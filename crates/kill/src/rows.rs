@@ -4,11 +4,11 @@
 //! Each stream has a relation of its own. An operation that makes an index anew may be killed
 //! between its two steps; then the index is missing, and the next child makes it.
 
-use crate::Outcome;
-use crate::child::{Worker, text, tiny_options};
+use crate::database::{text, tiny_options};
 use crate::ops::{Random, STREAMS};
-use crate::values::{Checked, Compared, KillPlan, Verifier};
-use crate::verify::VerifyMode;
+use crate::outcome::Outcome;
+use crate::verifier::{Checked, Compared, KillPlan, Verifier, VerifyMode};
+use crate::worker::Worker;
 use quipu::{Check, Database, Durability, Options, Parameters, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::indexed_rows::{COLUMNS, INDEXES, IndexedRow};

@@ -8,14 +8,15 @@
 //! the same: a child reports the start and the end of each operation, and is killed at a time that
 //! the seed selects, while it writes or while it opens.
 
-use crate::arguments::Arguments;
-use crate::child::{Message, Worker};
+use crate::files;
+use crate::message::Message;
 use crate::ops::{Random, STREAMS};
-use crate::parent::{count, end, wait_us};
+use crate::outcome::Outcome;
+use crate::process::{end, wait_us};
 use crate::report::Report;
-use crate::verify::VerifyMode;
-use crate::{Outcome, blobs, counters, files, rows};
-use quipu::{Check, Database, Durability, ErrorKind, Options};
+use crate::verifier::{KillPlan, Verifier, VerifyMode};
+use crate::work::Work;
+use quipu::{Database, Durability, ErrorKind, Options};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,119 +25,6 @@ use std::time::Duration;
 
 /// How long a child may report nothing before it counts as stuck.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
-
-/// The kind of data that children write, from `--work`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    Graphs,
-    Blobs,
-    Counters,
-    Rows,
-}
-
-impl Work {
-    /// The value of `--work`; graphs if it is not given.
-    pub(crate) fn of(arguments: &Arguments) -> Outcome<Self> {
-        match arguments.text("work").unwrap_or("graphs") {
-            "graphs" => Ok(Self::Graphs),
-            "blobs" => Ok(Self::Blobs),
-            "counters" => Ok(Self::Counters),
-            "rows" => Ok(Self::Rows),
-            work => Err(format!("no work {work:?}: there are graphs, blobs, counters and rows")),
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Graphs => "graphs",
-            Self::Blobs => "blobs",
-            Self::Counters => "counters",
-            Self::Rows => "rows",
-        }
-    }
-
-    /// The options of the database with this seed.
-    pub(crate) fn options(self, seed: u64, durability: Durability) -> Options {
-        match self {
-            Self::Graphs => crate::child::tiny_options(durability),
-            Self::Blobs => blobs::options(seed, durability),
-            Self::Counters => counters::options(durability),
-            Self::Rows => rows::options(durability),
-        }
-    }
-
-    /// The worker of a stream; `None` for graphs, which have their own.
-    pub(crate) fn worker(self, db: &Database, seed: u64, stream: usize) -> Option<Box<dyn Worker>> {
-        match self {
-            Self::Graphs => None,
-            Self::Blobs => Some(Box::new(blobs::Writer::new(db.clone(), seed, stream))),
-            Self::Counters => Some(Box::new(counters::Writer::new(db.clone(), seed, stream))),
-            Self::Rows => Some(Box::new(rows::Writer::new(db.clone(), seed, stream))),
-        }
-    }
-
-    fn verifier(self, seed: u64) -> Outcome<Box<dyn Verifier>> {
-        match self {
-            Self::Graphs => Err("graphs are judged elsewhere".to_owned()),
-            Self::Blobs => Ok(Box::new(blobs::BlobsVerifier::new(seed))),
-            Self::Counters => Ok(Box::new(counters::CountersVerifier::new(seed))),
-            Self::Rows => Ok(Box::new(rows::RowsVerifier::new(seed))),
-        }
-    }
-}
-
-/// Knows what must be in a database, from the reports of its children.
-pub(crate) trait Verifier {
-    /// The kind of an operation, in a word.
-    fn name(&self, stream: usize, number: u32) -> &'static str;
-
-    /// Draws the durability of the next child, and the limits for its kill.
-    fn draw_plan(&self, random: &mut Random) -> KillPlan;
-
-    /// A child starts; data that the previous one had only in memory is lost.
-    fn starts(&mut self, durability: Durability);
-
-    /// An operation starts.
-    fn begins(&mut self, stream: usize, number: u32);
-
-    /// An operation was acknowledged.
-    fn done(&mut self, stream: usize, number: u32);
-
-    /// Whether the database may be empty or missing.
-    fn is_empty(&self) -> bool;
-
-    /// Compares the whole database, and updates the expected state by the operations in flight that
-    /// took effect. `next` is the number of each stream's operation in flight, or about to start.
-    fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<Compared>;
-
-    /// Inspects the report of a check.
-    fn checked(&mut self, db: &Database, check: &Check, mode: VerifyMode) -> Outcome<Checked>;
-}
-
-/// How the next child runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KillPlan {
-    pub(crate) durability: &'static str,
-    /// Messages until the kill, at most.
-    pub(crate) steps_max: u64,
-    /// Microseconds until the kill, at most, where messages are not counted.
-    pub(crate) life_us_max: u64,
-}
-
-/// Result of a comparison.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Compared {
-    pub(crate) values: u64,
-    /// Whether an operation is missing that was acknowledged with `none` and not flushed.
-    pub(crate) unflushed_lost: bool,
-}
-
-/// The findings of a verifier in the report of a check.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Checked {
-    /// Unfinished long values that are not removed yet.
-    pub(crate) unfinished_values: u64,
-}
 
 /// The kills of one database.
 pub(crate) struct Series {
@@ -172,11 +60,11 @@ impl Series {
         while report.kills < last {
             let plan = self.verifier.draw_plan(&mut self.random);
             let said = self.kill_writer(plan, report)?;
-            count(&said.running, said.opened, plan.durability, report);
+            report.count(&said.running, said.opened, plan.durability);
             while self.random.below(4) == 0 && report.kills < last {
                 let durability = self.verifier.draw_plan(&mut self.random).durability;
                 let opened = self.kill_opener(durability)?;
-                count(&[], opened, durability, report);
+                report.count(&[], opened, durability);
             }
             let mode = match self.random.below(4) {
                 0 => VerifyMode::ReadOnly,

@@ -1,22 +1,12 @@
 //! Compares a database after a kill with the states that it may have.
 
-use crate::Outcome;
-use crate::child::{graph_name, tiny_options};
+use crate::database::{graph_name, tiny_options};
 use crate::files;
 use crate::ops::{Columns, Edges, Op, STREAMS, State};
+use crate::outcome::Outcome;
+use crate::verifier::VerifyMode;
 use quipu::{Database, Durability, Edges as EdgeColumns, ErrorKind, Options, Weights};
 use std::path::Path;
-
-/// How a verification opens the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VerifyMode {
-    /// Read-only: the next child does the recovery.
-    ReadOnly,
-    /// Opens the database for writing, which recovers it.
-    Writable,
-    /// As `Writable`; then closes it, after which every file must be in the manifest.
-    Closed,
-}
 
 /// The result of a verification.
 #[derive(Clone, Copy, Debug, Default)]

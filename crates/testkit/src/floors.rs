@@ -1,8 +1,9 @@
 //! The floors of a crate, which documents call layers: which of its modules may import which.
 //! `tests/floors.rs` of `exec` and of `session` call [`floor_problems`].
 //!
-//! A crate lists its modules in the doc comment of `lib.rs`, below a heading `# Floors`, in a
-//! numbered list from bottom to top. The names of an item are in backticks before its first colon:
+//! A crate lists its modules in the doc comment of `lib.rs`, of a program without one that of
+//! `main.rs`, below a heading `# Floors`, in a numbered list from bottom to top. The names of an
+//! item are in backticks before its first colon:
 //!
 //! ```text
 //! //! # Floors
@@ -31,15 +32,16 @@ const SUPER: &str = concat!("super", "::");
 /// A module of a crate, as the names on the way to it.
 type ModulePath = Vec<String>;
 
-/// The upward imports of a crate, a line each. `src` is the folder of its `lib.rs`.
+/// The upward imports of a crate, a line each. `src` is the folder of its `lib.rs` or `main.rs`.
 ///
 /// # Panics
-/// If the files cannot be read, or `lib.rs` has no list of floors.
+/// If the files cannot be read, or have no list of floors.
 #[must_use]
 pub fn floor_problems(src: &Path) -> Vec<String> {
-    let root = fs::read_to_string(src.join("lib.rs")).expect("a crate has a lib.rs");
-    let floors = floors_of(&root);
-    assert!(!floors.is_empty(), "lib.rs has no list below a heading `# Floors`");
+    let root = ["lib.rs", "main.rs"].map(|name| src.join(name)).into_iter().find(|at| at.exists());
+    let root = root.expect("a crate has a lib.rs or a main.rs");
+    let floors = floors_of(&fs::read_to_string(&root).expect("a file can be read"));
+    assert!(!floors.is_empty(), "{} has no list below a heading `# Floors`", root.display());
     let mut files = Vec::new();
     collect(src, &mut Vec::new(), &mut files);
     files.sort();

@@ -17,6 +17,7 @@ fn no_module_imports_upward() {
         "env",
         "function",
         "ingest",
+        "kill",
         "kv",
         "lsm",
         "model",

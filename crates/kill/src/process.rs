@@ -1,0 +1,20 @@
+//! Waits for the time of a kill, and kills.
+
+use crate::outcome::Outcome;
+use std::process::Child;
+use std::time::Duration;
+
+/// Sleeps until the random time of a kill; it never waits for an event.
+pub(crate) fn wait_us(us: u64) {
+    std::thread::sleep(Duration::from_micros(us));
+}
+
+/// Sends SIGKILL; an error if the child had already ended by itself.
+pub(crate) fn end(child: &mut Child) -> Outcome<()> {
+    let ended = child.try_wait().map_err(|error| error.to_string())?;
+    if let Some(status) = ended {
+        return Err(format!("WRONG: a child ended by itself: {status}"));
+    }
+    child.kill().map_err(|error| error.to_string())?;
+    child.wait().map(drop).map_err(|error| error.to_string())
+}
