@@ -506,8 +506,11 @@ mod tests {
         );
         assert!(edges.read_row_group(2).is_err());
         // The last target is not a valid signed vertex, and the message names its row.
-        let error = read_all(bytes, &options(VertexType::I64, WeightType::None)).unwrap_err();
-        assert!(error.to_string().starts_with(&format!("edges.parquet row {rows}, column 2: ")));
+        let read = read_all(bytes, &options(VertexType::I64, WeightType::None)).unwrap();
+        let unfit: Vec<_> = read.iter().flat_map(|chunk| chunk.unfit.clone()).collect();
+        assert_eq!(unfit.len(), 1);
+        let error = crate::vertices_error(1, &unfit).to_string();
+        assert!(error.starts_with(&format!("edges.parquet row {rows}, column 2: ")), "{error}");
     }
 
     #[test]
