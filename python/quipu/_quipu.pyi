@@ -4434,7 +4434,9 @@ class Result:
     It has Arrow's PyCapsule interface, which pyarrow, Polars, pandas, DuckDB and others accept. The
     type of a column follows from its values:
 
-    - integers: ``int64``, or ``uint64`` if some are 2**63 or more
+    - integers: ``int64``, or ``uint64`` if some are 2**63 or more. So vertices of a graph of
+      ``vertex="u64"`` are mostly ``int64`` here, and ``uint64`` in the tables and arrays of the graph,
+      in :meth:`Database.stream`, and in results without rows
     - floats, or integers and floats: ``float64``
     - booleans: ``bool``; strings: ``utf8``; bytes: ``binary``
     - vectors of one length: a ``fixed_size_list`` of floats
