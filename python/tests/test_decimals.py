@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 import pytest
 import quipu
 
@@ -119,3 +123,46 @@ def test_a_graph_has_decimals_as_properties(tmp_path: Path, ending: str) -> None
         for name in ("paid", "again"):
             rows = db.run(f"?[src, amount] := *{name}{{src, amount}}").rows()
             assert rows == [(1, Decimal("0.1")), (2, None), (3, LONG)]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("amounts", [[PRICE, None, Decimal("0.125")], [LONG, TINY, None]], ids=["128 bits", "256 bits"])
+def test_files_of_a_graph_have_decimals(tmp_path: Path, ending: str, amounts: list[Decimal | None]) -> None:
+    of = pa.decimal128(38, 3) if PRICE in amounts else pa.decimal256(76, 38)
+    with quipu.open() as db:
+        paid = db.graph("paid", edges={"amount": "decimal?"}, nodes={"limit": "decimal?"})
+        paid.upsert_edges({"src": [1, 2, 3], "dst": [2, 3, 1], "amount": amounts})
+        paid.upsert_nodes({"vertex": [1, 2, 3], "limit": amounts})
+        edges, nodes = tmp_path / f"edges.{ending}", tmp_path / f"nodes.{ending}"
+        (paid.export_parquet if ending == "parquet" else paid.export_arrow)(edges)
+        paid.export_nodes(nodes)
+        for path, name in ((edges, "amount"), (nodes, "limit")):
+            table: Any = pq.read_table(path) if ending == "parquet" else feather.read_table(path)
+            assert table.schema.field(name).type == of
+            assert table[name].to_pylist() == amounts
+        db.import_graph("again", edges, nodes=nodes, edge_properties=True)
+        again = db.graph("again")
+        assert [column.type for column in again.edges_table.columns if column.name == "amount"] == ["Decimal?"]
+        for v, amount in enumerate(amounts, 1):
+            assert again.edge_properties(v, v % 3 + 1) == {"amount": amount}
+            assert again.node(v) == {"limit": amount}
+
+
+def test_the_command_exports_and_imports_decimals(tmp_path: Path) -> None:
+    database, edges, nodes = (tmp_path / name for name in ("shop", "edges.parquet", "nodes.arrow"))
+    with quipu.open(database) as db:
+        paid = db.graph("paid", edges={"amount": "decimal?"}, nodes={"limit": "decimal?"})
+        paid.add_edge(1, 2, amount=PRICE)
+        paid.add_node(2, limit=TINY)
+
+    def command(*arguments: object) -> None:
+        subprocess.run([sys.executable, "-m", "quipu", *map(str, arguments)], check=True, capture_output=True)
+
+    command("export", database, "paid", edges, "--nodes", nodes)
+    assert pq.read_table(edges).schema.field("amount").type == pa.decimal128(38, 2)
+    assert feather.read_table(nodes).schema.field("limit").type == pa.decimal128(38, 38)
+    command("import", database, "again", edges, "--nodes", nodes, "--properties")
+    with quipu.open(database) as db:
+        again = db.graph("again")
+        assert again.edge_properties(1, 2) == {"amount": PRICE}
+        assert again.node(2) == {"limit": TINY}

@@ -3,6 +3,8 @@
 use crate::query_result::{ColumnValues, TypedColumn};
 use base::{BytesColumn, Validity as ValidRows};
 use model::{Decimal, Type, Value, Vector, VectorKind};
+#[cfg(feature = "arrow")]
+use model::{Series, Values};
 use session::{Cell, Interner};
 use std::fmt;
 
@@ -51,7 +53,18 @@ impl Digits {
         Self { whole: log.map_or(0, |log| log + 1), scale: decimal.scale() }
     }
 
-    fn join(self, other: Self) -> Self {
+    /// The digits of the decimals of a column.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn of_series(series: &Series) -> Self {
+        let Values::Any(values) = &series.values else { return Self::default() };
+        let of = |digits: Self, value: &Value| match value {
+            Value::Decimal(decimal) => digits.join(Self::of(*decimal)),
+            _ => digits,
+        };
+        values.iter().fold(Self::default(), of)
+    }
+
+    pub(crate) fn join(self, other: Self) -> Self {
         Self { whole: self.whole.max(other.whole), scale: self.scale.max(other.scale) }
     }
 

@@ -1,7 +1,8 @@
 //! Exports as Parquet and Arrow files.
 
+use crate::column_kind::Digits;
 use crate::export::ExportFormat;
-use crate::relation_arrow::{arrow_schema as schema_of, record_batch};
+use crate::relation_arrow::{arrow_schema_with, record_batch_with};
 use crate::result_arrow::parquet_writer;
 use crate::typed_frame::typed;
 use arrow_array::RecordBatch;
@@ -50,21 +51,23 @@ pub(crate) fn write_batch(
     write_batches(&mut || batches.next().transpose(), batch.schema(), out, format)
 }
 
-/// Writes rows of a relation, as [`write_batch`] does. `next` returns the next rows.
+/// Writes rows of a relation, as [`write_batch`] does. `next` returns the next rows. `digits` are
+/// those of each column of decimals.
 ///
 /// # Errors
 /// A failed write, and those of `next`.
 pub(crate) fn write_rows(
     next: &mut dyn FnMut() -> Result<Option<Frame>>,
     columns: &[ColumnOf],
+    digits: &[Option<Digits>],
     out: impl Write + Send,
     format: ExportFormat,
 ) -> Result<()> {
     let columns = with_strings(columns);
-    let schema = Arc::new(schema_of(&columns).unwrap_or_else(arrow_schema::Schema::empty));
-    let batch = |frame| record_batch(&columns, typed(&columns, frame)?);
+    let schema = arrow_schema_with(&columns, digits).unwrap_or_else(arrow_schema::Schema::empty);
+    let batch = |frame| record_batch_with(&columns, digits, typed(&columns, frame)?);
     let mut next = || next()?.map(batch).transpose();
-    write_batches(&mut next, schema, out, format)
+    write_batches(&mut next, Arc::new(schema), out, format)
 }
 
 fn write_batches(
@@ -88,11 +91,11 @@ fn write_batches(
     writer.close().map(drop).map_err(|error| failed(&error))
 }
 
-/// The columns with strings in place of decimals and of values of any type: their Arrow type would
-/// depend on all values, and rows are written as they are read.
+/// The columns with strings in place of values of any type: their Arrow type would depend on all
+/// values, and rows are written as they are read.
 fn with_strings(columns: &[ColumnOf]) -> Vec<ColumnOf> {
     let column = |column: &ColumnOf| match column.column_type.without_null() {
-        Type::Any | Type::Decimal => {
+        Type::Any => {
             let column_type = Type::Nullable(Box::new(Type::String));
             ColumnOf { column_type, ..column.clone() }
         }

@@ -390,6 +390,20 @@ impl TypedColumn {
     }
 }
 
+#[cfg(feature = "arrow")]
+impl TypedColumn {
+    /// Converts a column of decimals, which have at most these digits.
+    pub(crate) fn of_decimals(series: &Series, digits: Digits) -> Self {
+        let (mut decimals, mut valid) = (Vec::with_capacity(series.len()), ValidRows::default());
+        for row in 0..series.len() {
+            let value = series.value(row);
+            valid.push(row, value != Value::Null);
+            decimals.push(if let Value::Decimal(one) = value { one } else { Decimal::ZERO });
+        }
+        Self { values: ColumnValues::Decimal(decimals, digits), valid }
+    }
+}
+
 /// A column whose values are all of this kind, or null if `has_null`.
 fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) -> TypedColumn {
     let mut valid = ValidRows::default();

@@ -176,6 +176,20 @@ impl Relation {
         Ok(RowScan { frames, reader })
     }
 
+    /// As [`Relation::scan`], of the rows that another scan of the relation reads.
+    ///
+    /// # Errors
+    /// As [`Relation::len`].
+    #[cfg(feature = "arrow")]
+    pub(crate) fn scan_again(&self, RowScan { reader, .. }: &RowScan) -> Result<RowScan> {
+        let names = self.names()?;
+        let frames = reader.with(|read| {
+            let frames = self.database.engine()?.frames(read, &names, &self.name);
+            frames.map_err(|error| to_store_error(error, None))
+        })?;
+        Ok(RowScan { frames, reader: reader.clone() })
+    }
+
     /// As [`Relation::scan`], at this snapshot.
     #[cfg(feature = "arrow")]
     pub(crate) fn scan_at(&self, snapshot: &Arc<dyn Snapshot>) -> Result<RowScan> {

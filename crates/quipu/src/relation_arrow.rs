@@ -1,5 +1,6 @@
 //! Rows of relations as Arrow data: schemas and record batches.
 
+use crate::column_kind::Digits;
 use crate::query_result::TypedColumn;
 use crate::result_arrow::{Extension, arrow_field};
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
@@ -53,18 +54,43 @@ fn field_of(column: &ColumnOf, of: DataType) -> Field {
     arrow_field(&column.name, of, Extension::of(&column.column_type))
 }
 
+/// As [`arrow_schema`], with decimals of the digits that are given for a column.
+pub(crate) fn arrow_schema_with(columns: &[ColumnOf], digits: &[Option<Digits>]) -> Option<Schema> {
+    let field = |(column, digits): (&ColumnOf, &Option<Digits>)| {
+        let of = digits.map_or_else(|| arrow_type(&column.column_type), |of| Some(of.arrow_type()));
+        of.map(|of| field_of(column, of))
+    };
+    let fields: Option<Vec<Field>> = columns.iter().zip(digits).map(field).collect();
+    fields.map(Schema::new)
+}
+
 /// Rows of a relation with these columns as a record batch. A column of any type gets the type that
 /// fits its values.
 ///
 /// # Errors
 /// More data than Arrow's offsets allow.
 pub fn record_batch(columns: &[ColumnOf], rows: Frame) -> Result<RecordBatch> {
+    record_batch_with(columns, &vec![None; columns.len()], rows)
+}
+
+/// As [`record_batch`], with decimals of the digits that are given for a column.
+///
+/// # Errors
+/// As [`record_batch`]; a decimal with more digits.
+pub(crate) fn record_batch_with(
+    columns: &[ColumnOf],
+    digits: &[Option<Digits>],
+    rows: Frame,
+) -> Result<RecordBatch> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     let count = rows.len();
     let failed = |error| Error::caused(ErrorKind::InvalidInput, error);
-    for (column, series) in columns.iter().zip(rows.into_columns()) {
-        let array =
-            TypedColumn::of(series, &column.column_type).into_arrow(count).map_err(failed)?;
+    for ((column, digits), series) in columns.iter().zip(digits).zip(rows.into_columns()) {
+        let values = match digits {
+            Some(digits) => TypedColumn::of_decimals(&series, *digits),
+            None => TypedColumn::of(series, &column.column_type),
+        };
+        let array = values.into_arrow(count).map_err(failed)?;
         // A column that holds only nulls still gets its declared type.
         let array = match arrow_type(&column.column_type) {
             Some(of) if of != *array.data_type() => {

@@ -1,12 +1,14 @@
 //! Exports the rows of a relation to a file that the user chooses: those of a graph's edges and
 //! vertices with their properties.
 
-#[cfg(feature = "arrow")]
-use crate::columnar_export;
 use crate::database::Database;
 use crate::export::{ExportFormat, in_the_database, with_compression, write_output};
 use crate::relation::{Relation, RowScan};
+#[cfg(feature = "arrow")]
+use crate::{column_kind::Digits, columnar_export};
 use ingest::{write_float, write_text};
+#[cfg(feature = "arrow")]
+use model::Type;
 use model::{Frame, Series, Value, Values};
 use session::ColumnOf;
 use std::io::{BufWriter, Write};
@@ -20,7 +22,8 @@ const STEP_ROWS: usize = 1 << 16;
 /// Writes all rows of a relation, at a snapshot taken now or in its transaction, to `path`. Returns
 /// their number. The columns `src` and `dst` of edges are called `source` and `target`, as in other
 /// exports of graphs. An import reads the same values back, but for text of columns of any type,
-/// which becomes strings.
+/// which becomes strings. Decimals are read twice for Parquet and Arrow files: the type of their
+/// column has the digits of all values.
 ///
 /// In text, null is an empty field, or `\N` between spaces; an empty string is `""`. `progress`
 /// gets the number of rows written and returns false to stop.
@@ -46,7 +49,11 @@ pub fn export_relation(
                 with_compression(path, &mut out, |out| text(&mut rows, &columns, delimiter, out))?;
             }
             #[cfg(feature = "arrow")]
-            _ => columnar_export::write_rows(&mut || rows.next(), &columns, &mut out, format)?,
+            _ => {
+                let digits = digits(relation, &columns, &rows)?;
+                let next = &mut || rows.next();
+                columnar_export::write_rows(next, &columns, &digits, &mut out, format)?;
+            }
             #[cfg(not(feature = "arrow"))]
             _ => return Err(crate::export::without_arrow()),
         }
@@ -68,6 +75,32 @@ pub fn export_relation_text(
     let mut rows = Rows { scan: relation.scan()?, progress, written: 0 };
     text(&mut rows, &columns_of(relation), delimiter, out)?;
     Ok(rows.written)
+}
+
+/// The digits of each column of decimals, which are part of the type that it has in a file. They
+/// take a scan of their own, because all rows determine them and are written while they are read.
+#[cfg(feature = "arrow")]
+fn digits(
+    relation: &Relation,
+    columns: &[ColumnOf],
+    rows: &Rows<'_>,
+) -> Result<Vec<Option<Digits>>> {
+    let is_decimal = |column: &ColumnOf| *column.column_type.without_null() == Type::Decimal;
+    let mut digits: Vec<Option<Digits>> =
+        columns.iter().map(|column| is_decimal(column).then(Digits::default)).collect();
+    if digits.iter().all(Option::is_none) {
+        return Ok(digits);
+    }
+    let scan = relation.scan_again(&rows.scan)?;
+    let mut first = Rows { scan, progress: &|_| (rows.progress)(0), written: 0 };
+    while let Some(frame) = first.next()? {
+        for (digits, series) in digits.iter_mut().zip(frame.columns()) {
+            if let Some(digits) = digits {
+                *digits = digits.join(Digits::of_series(series));
+            }
+        }
+    }
+    Ok(digits)
 }
 
 /// The columns with the names that files have.

@@ -368,6 +368,17 @@ pub(crate) const UUID_BYTES: i32 = 16;
 /// The time zone of timestamps.
 const UTC: &str = "UTC";
 
+impl Digits {
+    /// The type of a column whose decimals have at most these digits.
+    pub(crate) fn arrow_type(self) -> DataType {
+        let scale = self.scale as i8;
+        match self.fit_128_bits() {
+            true => DataType::Decimal128(DECIMAL128_MAX_PRECISION, scale),
+            false => DataType::Decimal256(DECIMAL256_MAX_PRECISION, scale),
+        }
+    }
+}
+
 /// Decimals with the largest of their scales, in 128 bits if they fit.
 fn decimal_array(
     decimals: &[Decimal],

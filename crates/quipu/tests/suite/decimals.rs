@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use arrow_array::types::Decimal128Type;
-use arrow_array::{Array, ArrayRef, Decimal64Array, Decimal128Array, Decimal256Array};
+use arrow_array::{Array, ArrayRef, Decimal64Array, Decimal128Array, Decimal256Array, RecordBatch};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field};
 use proptest::prelude::*;
 use quipu::{
-    Database, Decimal, Frame, Options, Parameters, QueryResult, RunOptions, Series, Value, Values,
+    Database, Decimal, ExportFormat, Frame, GraphOptions, ImportFile, Options, Parameters,
+    PropertyImport, PropertySource, PropertyTypes, QueryResult, RunOptions, Series, Type, Value,
+    Values, export_relation,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -215,4 +217,111 @@ fn items_of_lists_are_converted_to_decimals() {
     run(&db, "?[n, p] <- [[1, ['1.10', 2, null]]] :put r {n => p}");
     let found = run(&db, "?[p] := *r{p}").value(0, 0);
     assert_eq!(found, Value::List(vec![decimal("1.1"), decimal("2"), Value::Null]));
+}
+
+/// Rows of an exported file: the type of each column, and the values of the last one.
+fn exported(db: &Database, relation: &str, format: ExportFormat) -> (Vec<DataType>, Vec<Value>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows");
+    let relation = db.relation(relation).unwrap();
+    export_relation(db, &relation, &path, format, &|_| true).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let batches: Vec<RecordBatch> = match format {
+        ExportFormat::Parquet => {
+            let mut rows = ingest::parquet_rows::ParquetRows::open(bytes, "rows", None).unwrap();
+            std::iter::from_fn(|| rows.next_batch().unwrap()).collect()
+        }
+        _ => {
+            let file = std::io::Cursor::new(bytes);
+            let reader = arrow_ipc::reader::FileReader::try_new(file, None).unwrap();
+            reader.map(Result::unwrap).collect()
+        }
+    };
+    let mut types: Vec<Vec<DataType>> = Vec::new();
+    let mut values = Vec::new();
+    for batch in batches {
+        types.push(batch.columns().iter().map(|array| array.data_type().clone()).collect());
+        values.extend(series(Arc::clone(batch.columns().last().unwrap())).unwrap());
+    }
+    types.dedup();
+    assert!(types.len() <= 1, "{types:?}");
+    (types.pop().unwrap_or_default(), values)
+}
+
+#[test]
+fn files_have_the_digits_of_all_rows() {
+    let db = memory();
+    run(&db, ":create r {n: Int => p: Decimal?}");
+    for format in [ExportFormat::Parquet, ExportFormat::Arrow] {
+        run(&db, "?[n, p] <- [] :replace r {n: Int => p: Decimal?}");
+        // The widest value is past the first rows that are written at once.
+        let put = "?[n, p] := n in int_range(70000), p = to_decimal(n) / 4 :put r {n => p}";
+        run(&db, put);
+        run(&db, "?[n, p] <- [[0, null], [69999, '-0.00125']] :put r {n => p}");
+        let (types, values) = exported(&db, "r", format);
+        assert_eq!(types[1], DataType::Decimal128(38, 5), "{format:?}");
+        assert_eq!(values.len(), 70_000);
+        assert_eq!([&values[0], &values[7]], [&Value::Null, &decimal("1.75")]);
+        assert_eq!(values[69_999], decimal("-0.00125"));
+        let many = "123456789012345678901234567890123456";
+        run(&db, &format!("?[n, p] <- [[3, '{many}'], [4, '1e-38']] :put r {{n => p}}"));
+        let (types, values) = exported(&db, "r", format);
+        assert_eq!(types[1], DataType::Decimal256(76, 38), "{format:?}");
+        assert_eq!([&values[3], &values[4]], [&decimal(many), &decimal("1e-38")]);
+    }
+}
+
+#[test]
+fn files_without_decimals_have_their_type() {
+    let db = memory();
+    run(&db, ":create r {n: Int => p: Decimal?}");
+    run(&db, "?[n, p] <- [[1, null]] :put r {n => p}");
+    for format in [ExportFormat::Parquet, ExportFormat::Arrow] {
+        let (types, values) = exported(&db, "r", format);
+        assert_eq!(types[1], DataType::Decimal128(38, 0), "{format:?}");
+        assert_eq!(values, [Value::Null]);
+    }
+}
+
+#[test]
+fn files_of_a_graph_come_back_with_their_decimals() {
+    let db = memory();
+    let nullable = Type::Nullable(Box::new(Type::Decimal));
+    let options = GraphOptions {
+        edges: vec![("amount".into(), nullable)],
+        nodes: Some(vec![("limit".into(), Type::Decimal)]),
+        ..GraphOptions::default()
+    };
+    db.graph("paid", options).unwrap();
+    run(
+        &db,
+        "?[src, dst, amount] <- [[1, 2, '0.10'], [2, 3, null]] :put paid {src, dst => amount}",
+    );
+    run(&db, "?[vertex, limit] <- [[1, '1000'], [9, '1e-3']] :put paid:nodes {vertex => limit}");
+    let folder = tempfile::tempdir().unwrap();
+    for (end, format) in [("parquet", ExportFormat::Parquet), ("arrow", ExportFormat::Arrow)] {
+        let path = |name: &str| folder.path().join(format!("{name}.{end}"));
+        for name in ["paid", "paid:nodes"] {
+            let relation = db.relation(name).unwrap();
+            export_relation(&db, &relation, &path(name), format, &|_| true).unwrap();
+        }
+        let files = |name: &str| PropertySource::Files(ImportFile::all_at(&path(name)).unwrap());
+        let import = PropertyImport {
+            edges: Some(files("paid")),
+            nodes: Some(files("paid:nodes")),
+            edge_properties: Some(PropertyTypes::Found),
+            ..PropertyImport::default()
+        };
+        db.import_properties(end, import, &|_| true).unwrap();
+        for (of, columns) in [("", "src, dst, amount"), (":nodes", "vertex, limit")] {
+            let rows = |name: &str| {
+                let found = run(&db, &format!("?[{columns}] := *{name}{of}{{{columns}}}"));
+                found.rows().collect::<Vec<_>>()
+            };
+            assert_eq!(rows(end), rows("paid"));
+        }
+        let columns = db.columns_of(end).unwrap();
+        let amount = columns.iter().find(|column| column.name == "amount").unwrap();
+        assert_eq!(amount.column_type.to_string(), "Decimal?");
+    }
 }
