@@ -1,7 +1,7 @@
 //! Results of algorithms as files: delimited text, Parquet and Arrow.
 
 use crate::algorithm::frame_of;
-use crate::export::ExportFormat;
+use crate::export_format::ExportFormat;
 use crate::relation_export::{write_header, write_rows};
 use analytics::AlgorithmResult;
 use std::io::Write;
@@ -30,7 +30,7 @@ pub fn export_result(
             crate::columnar_export::write_batch(&batch, out, format)
         }
         #[cfg(not(feature = "arrow"))]
-        _ => Err(crate::export::without_arrow()),
+        _ => Err(crate::file_errors::without_arrow()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Reads Arrow files, which are also called Feather, for imports.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
-use crate::import_file::{failed, graph_options, unreadable};
+use crate::edge_types::graph_options;
+use crate::file_errors::{failed, unreadable};
 use crate::options::GraphOptions;
-use crate::property_batches::RecordBatches;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -13,6 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use store::{Error, ErrorKind, Result};
 use views::import::ImportOptions;
+
+/// Record batches of a table.
+pub type RecordBatches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 /// The batches of a file, and their schema.
 pub(crate) struct ArrowBatches {

@@ -1,7 +1,7 @@
 //! Backups of a database, and their restore: the options and calls of the Rust API. `kv` does the
 //! work.
 
-use crate::Database;
+use crate::database::Database;
 use env::{Env, RealEnv, RealOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

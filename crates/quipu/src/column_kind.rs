@@ -1,10 +1,8 @@
 //! Kinds of columns: the narrowest type that fits all values of a column.
 
-use crate::query_result::{ColumnValues, TypedColumn};
+use crate::typed_column::{ColumnValues, Digits, TypedColumn};
 use base::{BytesColumn, Validity as ValidRows};
-use model::{Decimal, Type, Value, Vector, VectorKind};
-#[cfg(feature = "arrow")]
-use model::{Series, Values};
+use model::{Type, Value, Vector, VectorKind};
 use session::{Cell, Interner};
 use std::fmt;
 
@@ -31,48 +29,6 @@ pub(crate) enum Kind {
     /// Decimals with at most these digits.
     Decimal(Digits),
     Literal,
-}
-
-/// Digits of decimals, before and behind the point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Digits {
-    /// Digits before the point, 0 for a zero.
-    pub whole: u32,
-    /// Digits behind the point.
-    pub scale: u32,
-}
-
-impl Digits {
-    /// Digits of a column whose first rows alone are known: others should fit, too.
-    const OF_FIRST: Self = Self { whole: 20, scale: 18 };
-    /// Enough for all decimals.
-    const ALL: Self = Self { whole: Decimal::DIGITS_MAX, scale: Decimal::SCALE_MAX };
-
-    pub(crate) fn of(decimal: Decimal) -> Self {
-        let log = decimal.trunc().unsigned_abs().checked_ilog10();
-        Self { whole: log.map_or(0, |log| log + 1), scale: decimal.scale() }
-    }
-
-    /// The digits of the decimals of a column.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn of_series(series: &Series) -> Self {
-        let Values::Any(values) = &series.values else { return Self::default() };
-        let of = |digits: Self, value: &Value| match value {
-            Value::Decimal(decimal) => digits.join(Self::of(*decimal)),
-            _ => digits,
-        };
-        values.iter().fold(Self::default(), of)
-    }
-
-    pub(crate) fn join(self, other: Self) -> Self {
-        Self { whole: self.whole.max(other.whole), scale: self.scale.max(other.scale) }
-    }
-
-    /// Whether 128 bits hold them all.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn fit_128_bits(self) -> bool {
-        self.whole + self.scale <= Decimal::DIGITS_MAX
-    }
 }
 
 impl Kind {

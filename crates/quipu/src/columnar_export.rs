@@ -1,9 +1,9 @@
 //! Exports as Parquet and Arrow files.
 
-use crate::column_kind::Digits;
-use crate::export::ExportFormat;
+use crate::export_format::ExportFormat;
 use crate::relation_arrow::{arrow_schema_with, record_batch_with};
 use crate::result_arrow::parquet_writer;
+use crate::typed_column::Digits;
 use crate::typed_frame::typed;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;

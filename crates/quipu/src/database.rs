@@ -1,22 +1,21 @@
 //! An open database, and handles of its graphs, blobs, counters and combined values.
 
+mod stats;
 mod transaction;
 
+pub use stats::{DatabaseStats, GraphStats, RelationStats};
 pub use transaction::Tx;
 
-use crate::engines::Address;
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
-use crate::script::ViewHost;
+use crate::slow_query::timed;
+use crate::view_host::ViewHost;
 use env::{Env, MemoryEnv, Own, RealEnv, RealOptions};
 use kv::{Kv, KvOptions};
-use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
+use relation::{BlobsDef, Catalog, Definition, Entry, GraphPart};
 use session::{Files, Host};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{
-    Activity, Durability, Error, ErrorKind, Isolation, KeyspaceStats, Result, Store, StoreStats,
-    WrittenBytes,
-};
+use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
 use views::blobs::{Blobs, remove_unfinished};
 use views::combined::{Combined, CombinedDef, Combiner};
 use views::counters::{Counters, CountersDef};
@@ -66,36 +65,6 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// Opens the database in `folder`, and creates it unless the options forbid that.
-    ///
-    /// Instead of a folder it may be the address of another engine: `memory://` or `:memory:`; with
-    /// the feature `sqlite` a file, such as `sqlite:///data/cites.db` or `sqlite://cites.db`; with
-    /// the feature `postgres` a server, such as `postgres://user@host/database`
-    /// (`docs/guides/scale-out.md`).
-    ///
-    /// # Errors
-    /// [`ErrorKind::Locked`] if another process has it open for writing (the message names the
-    /// process); [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::InvalidInput`] if the
-    /// folder holds something else, or no database and [`Options::create`] is false.
-    pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
-        if let Some(address) = Address::of(folder.as_ref()) {
-            return Self::open_address(&address, options);
-        }
-        let env = RealEnv::new(RealOptions {
-            threads: options.threads,
-            direct_writes: options.direct_io,
-            ..RealOptions::default()
-        });
-        let absolute = |path: &Path| {
-            std::path::absolute(path).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
-        };
-        let folder = absolute(folder.as_ref())?;
-        // The database stores these paths, and may be opened from another working directory.
-        let table_folders: Result<_> = options.table_folders.iter().map(|p| absolute(p)).collect();
-        let options = Options { table_folders: table_folders?, ..options };
-        Self::open_in(Arc::new(env), Some(folder), options)
-    }
-
     /// Creates a database in memory. It is lost when the last clone is dropped.
     ///
     /// # Errors
@@ -230,6 +199,11 @@ impl Database {
             let what = format!("only a database in a folder can do this: {what}");
             Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}"))
         })
+    }
+
+    /// Runs `call`, which runs a script, and reports it if it was slow.
+    pub(crate) fn timed<T>(&self, script: &str, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        timed(self.options.on_slow_query.as_ref(), &**self.env(), script, call)
     }
 
     /// The engine that runs scripts.
@@ -575,84 +549,6 @@ impl Database {
         Ok(())
     }
 
-    /// Statistics of the database and of each graph, relation, index, blobs, counters and combined
-    /// values.
-    ///
-    /// # Errors
-    /// Counting reads; see [`Graph::number_of_edges`].
-    pub fn stats(&self) -> Result<DatabaseStats> {
-        self.check_open()?;
-        self.flush_buffers()?;
-        let store = self.parts()?.store.stats();
-        let graphs = self.graphs()?.into_iter().map(|def| self.graph_stats(def, &store));
-        let graphs = graphs.collect::<Result<_>>()?;
-        let (mut blobs, mut counters, mut combined) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut relations, mut indexes) = (Vec::new(), Vec::new());
-        for entry in self.list()? {
-            let into = match &entry {
-                Entry::Blobs(..) => &mut blobs,
-                Entry::Relation(schema, _) if CountersDef::of_schema(schema).is_some() => {
-                    &mut counters
-                }
-                Entry::Relation(schema, _) if CombinedDef::of_schema(schema).is_some() => {
-                    &mut combined
-                }
-                Entry::Relation(schema, _) if schema.name.contains(':') => &mut indexes,
-                Entry::Relation(..) => &mut relations,
-                Entry::Graph(..) | Entry::Nodes(..) => continue,
-            };
-            into.push(self.relation_stats(&entry, &store)?);
-        }
-        Ok(DatabaseStats {
-            relations,
-            indexes,
-            blobs,
-            counters,
-            combined,
-            disk_bytes: store.keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
-            log_bytes: store.log_bytes,
-            written: store.written,
-            cache_bytes: store.cache_bytes,
-            activity: store.activity,
-            commits: store.seq.0,
-            graphs,
-        })
-    }
-
-    fn graph_stats(&self, def: GraphDef, store: &StoreStats) -> Result<GraphStats> {
-        let graph = self.require_graph(&def.name)?;
-        let parts: Vec<_> = def.parts().iter().map(|&part| def.keyspace_name(part)).collect();
-        let keyspaces: Vec<_> =
-            store.keyspaces.iter().filter(|(info, _)| parts.contains(&info.name)).collect();
-        let tables = |stats: &KeyspaceStats| stats.tables_per_level.iter().sum::<u64>();
-        Ok(GraphStats {
-            edges: graph.number_of_edges()?,
-            vertices: graph.number_of_vertices()?,
-            disk_bytes: keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
-            memory_bytes: keyspaces.iter().map(|(_, stats)| stats.memory_bytes).sum(),
-            tables: keyspaces.iter().map(|(_, stats)| tables(stats)).sum(),
-            def,
-        })
-    }
-
-    fn relation_stats(&self, entry: &Entry, store: &StoreStats) -> Result<RelationStats> {
-        let name = entry.name().to_owned();
-        let large = format!("{name}{}", BlobsPart::Large.suffix());
-        let parts: Vec<_> = store
-            .keyspaces
-            .iter()
-            .filter(|(info, _)| info.name == name || info.name == large)
-            .map(|(_, stats)| stats)
-            .collect();
-        Ok(RelationStats {
-            rows: self.store().count(entry.keyspace())?,
-            disk_bytes: parts.iter().map(|stats| stats.disk_bytes).sum(),
-            memory_bytes: parts.iter().map(|stats| stats.memory_bytes).sum(),
-            tables: parts.iter().map(|stats| stats.tables_per_level.iter().sum::<u64>()).sum(),
-            name,
-        })
-    }
-
     /// Flushes and unlocks the folder. Later calls fail. In a child of a `fork` it does nothing:
     /// the parent flushes and owns the folder.
     ///
@@ -665,67 +561,6 @@ impl Database {
         engine.unregister_all();
         store.close().and(written)
     }
-}
-
-/// Statistics of a database.
-#[derive(Clone, Debug)]
-pub struct DatabaseStats {
-    /// Bytes of all tables.
-    pub disk_bytes: u64,
-    /// Bytes of the log that recovery would read.
-    pub log_bytes: u64,
-    /// Bytes written since it was opened.
-    pub written: WrittenBytes,
-    /// Bytes of cached blocks, filters and indexes.
-    pub cache_bytes: u64,
-    /// Background jobs and waits since it was opened.
-    pub activity: Activity,
-    /// Sequence number of the newest commit.
-    pub commits: u64,
-    /// Graphs, ordered by name.
-    pub graphs: Vec<GraphStats>,
-    /// Relations, ordered by name.
-    pub relations: Vec<RelationStats>,
-    /// Indexes of relations, ordered by name; a name is `relation:index`.
-    pub indexes: Vec<RelationStats>,
-    /// Blobs, ordered by name.
-    pub blobs: Vec<RelationStats>,
-    /// Counters, ordered by name.
-    pub counters: Vec<RelationStats>,
-    /// Combined values, ordered by name.
-    pub combined: Vec<RelationStats>,
-}
-
-/// Statistics of blobs, counters or combined values.
-#[derive(Clone, Debug)]
-pub struct RelationStats {
-    /// Its name.
-    pub name: String,
-    /// Number of rows, or of keys.
-    pub rows: u64,
-    /// Bytes of its tables, long values included.
-    pub disk_bytes: u64,
-    /// Bytes of its memtables.
-    pub memory_bytes: u64,
-    /// Number of tables.
-    pub tables: u64,
-}
-
-/// Statistics of a graph.
-#[derive(Clone, Debug)]
-pub struct GraphStats {
-    /// Name and types.
-    pub def: GraphDef,
-    /// Number of edges.
-    pub edges: u64,
-    /// Number of vertices that have an edge or properties.
-    pub vertices: u64,
-    /// Bytes of its tables: both directions, the dictionary, and the properties of vertices.
-    pub disk_bytes: u64,
-    /// Bytes of its memtables.
-    pub memory_bytes: u64,
-    /// Number of tables.
-    pub tables: u64,
 }
 
 fn no_graph(name: &str, there: &[GraphDef]) -> Error {

@@ -1,13 +1,15 @@
-//! Opens databases on other engines than `kv`, by their addresses such as `sqlite://…`. Each engine
-//! is a feature.
+//! Opens a database: in a folder, or on another engine than `kv` by its address such as
+//! `sqlite://…`. Each of these engines is a feature.
 
 use crate::database::Database;
 use crate::options::Options;
+use env::{RealEnv, RealOptions};
 use std::path::Path;
+use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
 /// Where a database is, if not in a folder: `engine://rest`.
-pub(crate) struct Address {
+struct Address {
     engine: String,
     rest: String,
 }
@@ -15,7 +17,7 @@ pub(crate) struct Address {
 impl Address {
     /// The address that a path is; `None` for a folder. `:memory:`, as SQLite and DuckDB write it,
     /// is `memory://`.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    fn of(path: &Path) -> Option<Self> {
         let text = match path.to_str()? {
             ":memory:" => "memory://",
             other => other,
@@ -40,8 +42,38 @@ pub fn is_address(path: impl AsRef<Path>) -> bool {
 }
 
 impl Database {
+    /// Opens the database in `folder`, and creates it unless the options forbid that.
+    ///
+    /// Instead of a folder it may be the address of another engine: `memory://` or `:memory:`; with
+    /// the feature `sqlite` a file, such as `sqlite:///data/cites.db` or `sqlite://cites.db`; with
+    /// the feature `postgres` a server, such as `postgres://user@host/database`
+    /// (`docs/guides/scale-out.md`).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] if another process has it open for writing (the message names the
+    /// process); [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::InvalidInput`] if the
+    /// folder holds something else, or no database and [`Options::create`] is false.
+    pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
+        if let Some(address) = Address::of(folder.as_ref()) {
+            return Self::open_address(&address, options);
+        }
+        let env = RealEnv::new(RealOptions {
+            threads: options.threads,
+            direct_writes: options.direct_io,
+            ..RealOptions::default()
+        });
+        let absolute = |path: &Path| {
+            std::path::absolute(path).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
+        };
+        let folder = absolute(folder.as_ref())?;
+        // The database stores these paths, and may be opened from another working directory.
+        let table_folders: Result<_> = options.table_folders.iter().map(|p| absolute(p)).collect();
+        let options = Options { table_folders: table_folders?, ..options };
+        Self::open_in(Arc::new(env), Some(folder), options)
+    }
+
     /// Opens the database at an address.
-    pub(crate) fn open_address(address: &Address, options: Options) -> Result<Self> {
+    fn open_address(address: &Address, options: Options) -> Result<Self> {
         match address.engine.as_str() {
             "memory" if address.rest.is_empty() => Self::in_memory(options),
             "memory" => Err(address.refused("databases in memory have no names", "use memory://")),
@@ -58,8 +90,7 @@ impl Database {
     /// A database over the store of another engine, which this process may write alone.
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     fn over_engine(store: impl store::Store + 'static, options: Options) -> Result<Self> {
-        use env::{Env, RealEnv, RealOptions};
-        use std::sync::Arc;
+        use env::Env;
         let store: Arc<dyn store::Store> = Arc::new(store);
         let env: Arc<dyn Env> = Arc::new(RealEnv::new(RealOptions {
             threads: options.threads,

@@ -3,43 +3,13 @@
 
 #[cfg(feature = "arrow")]
 use crate::columnar_export::write_graph;
+use crate::export_format::ExportFormat;
 use env::{EnvError, Output};
 use flate2::{Compression, write::GzEncoder};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use store::{Error, ErrorKind, Result};
 use views::graph::Graph;
-
-/// Format of an exported file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// Delimited text with a header and one line for each edge. The byte is the delimiter. It is
-    /// compressed if the file's name ends in `.gz` or `.zst`.
-    Text(u8),
-    /// Parquet, compressed with Zstandard.
-    Parquet,
-    /// An Arrow file, which is also called Feather.
-    Arrow,
-}
-
-impl ExportFormat {
-    /// The format that a file's name says: `.csv`, `.tsv`, `.txt`, `.parquet`, `.arrow` or
-    /// `.feather`; for text with `.gz` or `.zst` after it.
-    #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst"));
-        let (_, end) = plain.unwrap_or(&name).rsplit_once('.')?;
-        match (end, plain) {
-            ("csv", _) => Some(Self::Text(b',')),
-            ("tsv" | "tab", _) => Some(Self::Text(b'\t')),
-            ("txt" | "edges" | "el", _) => Some(Self::Text(b' ')),
-            ("parquet", None) => Some(Self::Parquet),
-            ("arrow" | "feather", None) => Some(Self::Arrow),
-            _ => None,
-        }
-    }
-}
 
 /// How text is compressed, by the end of the file's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -155,7 +125,7 @@ fn write(
         #[cfg(feature = "arrow")]
         ExportFormat::Arrow => write_graph(graph, &mut out, progress)?,
         #[cfg(not(feature = "arrow"))]
-        _ => return Err(without_arrow()),
+        _ => return Err(crate::file_errors::without_arrow()),
     };
     out.flush().map_err(failed(path))?;
     Ok(edges)
@@ -182,13 +152,6 @@ pub(crate) fn with_compression<R>(
             Ok(done)
         }
     }
-}
-
-/// The error of a build without the feature `arrow`.
-#[cfg(not(feature = "arrow"))]
-pub(crate) fn without_arrow() -> Error {
-    let what = "this build has neither Parquet nor Arrow\nhint: build with the feature `arrow`";
-    Error::new(ErrorKind::InvalidInput, what)
 }
 
 /// Refuses a path in the folder of any database or backup; `place` is where it leads to.

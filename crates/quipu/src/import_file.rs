@@ -12,12 +12,14 @@
 
 #[cfg(feature = "arrow")]
 use crate::arrow_file::{ArrowBatches, arrow_file};
+use crate::edge_types::{graph_options, wider_vertex, wider_weight};
+use crate::file_errors::{failed, unreadable};
 use crate::options::GraphOptions;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use store::{Error, ErrorKind, Result};
-use views::graph::{Graph, VertexType, WeightType};
+use views::graph::Graph;
 use views::import::{ImportInput, ImportOptions, ImportReport, ProgressFn};
 
 /// Bytes of a file's start in which its types are looked for, as they are stored.
@@ -180,7 +182,7 @@ impl ImportFile {
                     #[cfg(feature = "arrow")]
                     Some(Binary::Arrow) => Ok(Start::Arrow(arrow_file(path)?)),
                     #[cfg(not(feature = "arrow"))]
-                    Some(_) => Err(crate::export::without_arrow()),
+                    Some(_) => Err(crate::file_errors::without_arrow()),
                 };
             }
             self.source = Source::Stream(Box::new(file), Vec::new());
@@ -213,7 +215,7 @@ impl ImportFile {
             #[cfg(feature = "arrow")]
             Some(Binary::Arrow) => Ok(ImportInput::Batches(arrow_file(&path)?.batches, self.name)),
             #[cfg(not(feature = "arrow"))]
-            Some(_) => Err(crate::export::without_arrow()),
+            Some(_) => Err(crate::file_errors::without_arrow()),
         }
     }
 }
@@ -238,40 +240,6 @@ pub fn types_of_files(files: &mut [ImportFile], options: &ImportOptions) -> Resu
         }
     }
     Ok(all)
-}
-
-pub(crate) fn wider_vertex(a: VertexType, b: VertexType) -> VertexType {
-    use VertexType::{I64, Str, U64};
-    match (a, b) {
-        (Str, _) | (_, Str) => Str,
-        (I64, _) | (_, I64) => I64,
-        (U64, U64) => U64,
-    }
-}
-
-pub(crate) fn wider_weight(a: WeightType, b: WeightType) -> WeightType {
-    use WeightType::{Float, Int, None};
-    match (a, b) {
-        (Float, _) | (_, Float) => Float,
-        (Int, _) | (_, Int) => Int,
-        (None, None) => None,
-    }
-}
-
-pub(crate) fn graph_options(
-    (vertex, weight): (ingest::VertexType, ingest::WeightType),
-) -> GraphOptions {
-    let vertex = match vertex {
-        ingest::VertexType::U64 => VertexType::U64,
-        ingest::VertexType::I64 => VertexType::I64,
-        ingest::VertexType::Str => VertexType::Str,
-    };
-    let weight = match weight {
-        ingest::WeightType::None => WeightType::None,
-        ingest::WeightType::Float => WeightType::Float,
-        ingest::WeightType::Int => WeightType::Int,
-    };
-    GraphOptions { vertex, weight, ..GraphOptions::default() }
 }
 
 /// Imports files as one: their edges become visible in one step. Of a pair that occurs in several,
@@ -331,15 +299,4 @@ fn is_regular(path: &Path) -> Result<bool> {
         return Err(Error::new(ErrorKind::InvalidInput, what));
     }
     Ok(about.is_file() && about.len() > 0)
-}
-
-pub(crate) fn unreadable(path: &Path, error: io::Error) -> Error {
-    Error::caused(ErrorKind::Io, env::EnvError::io("open", path, error))
-}
-
-pub(crate) fn failed(error: ingest::Error) -> Error {
-    match error {
-        ingest::Error::Input(error) => Error::caused(ErrorKind::InvalidInput, error),
-        ingest::Error::Io { .. } => Error::caused(ErrorKind::Io, error),
-    }
 }

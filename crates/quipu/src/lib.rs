@@ -22,6 +22,24 @@
 //! # Architecture invariants
 //! 1. This crate connects the others. It contains no logic of storage or graphs.
 //! 2. Only this crate chooses an environment: the operating system or memory.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `size`, `file_errors`, `export_format`, `slow_query`, `options`: options, and what they need.
+//! 2. `typed_column`, `column_kind`, `cell_columns`, `query_result`: results, row by row and as
+//!    columns of one type.
+//! 3. `typed_frame`, `result_arrow`, `relation_arrow`, `series_arrow`, `algorithm_arrow`,
+//!    `columnar_export`, `parquet_reader`: the same as Arrow and Parquet.
+//! 4. `edge_types`, `arrow_file`, `import_file`, `export`: files that a user names.
+//! 5. `raw_rows`, `property_types`, `property_counts`, `property_table`, `property_batches`,
+//!    `property_rows`, `property_schema`: rows of edges and vertices with properties.
+//! 6. `view_host`, `database`, `engines`, `script`: an open database, and scripts on it.
+//! 7. `backup`, `callback`, `check`, `migrate`, `user_defined`, `stream`, `repair`: more calls of a
+//!    database.
+//! 8. `relation`, `relation_export`, `export_import`, `documents`, `graph_relations`, `projection`,
+//!    `spark_export`: handles of its graphs and relations.
+//! 9. `algorithm`, `algorithm_export`, `property_import`: algorithms, and imports of properties.
 
 mod algorithm;
 #[cfg(feature = "arrow")]
@@ -31,15 +49,19 @@ mod algorithm_export;
 mod arrow_file;
 mod backup;
 mod callback;
+mod cell_columns;
 mod check;
 mod column_kind;
 #[cfg(feature = "arrow")]
 mod columnar_export;
 mod database;
 mod documents;
+mod edge_types;
 mod engines;
 mod export;
+mod export_format;
 mod export_import;
+mod file_errors;
 mod graph_relations;
 mod import_file;
 mod migrate;
@@ -56,6 +78,7 @@ mod property_schema;
 mod property_table;
 mod property_types;
 mod query_result;
+mod raw_rows;
 mod relation;
 #[cfg(feature = "arrow")]
 mod relation_arrow;
@@ -71,9 +94,11 @@ mod slow_query;
 #[cfg(feature = "arrow")]
 mod spark_export;
 mod stream;
+mod typed_column;
 #[cfg(feature = "arrow")]
 mod typed_frame;
 mod user_defined;
+mod view_host;
 
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
@@ -88,13 +113,12 @@ pub use analytics::{
     reason_of,
 };
 #[cfg(feature = "arrow")]
-pub use arrow_file::types_of_batches;
+pub use arrow_file::{RecordBatches, types_of_batches};
 pub use backup::{
     BackupOptions, BackupReport, RestoreOptions, RestoreReport, remove_database, restore,
 };
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
-pub use column_kind::Digits;
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use document::{DocumentError, FieldKind, FieldType, Format, Gist, Patch, Pointer};
 #[cfg(feature = "arrow")]
@@ -104,9 +128,8 @@ pub use documents::{
     FieldValues,
 };
 pub use engines::is_address;
-pub use export::{
-    ExportFormat, export_file, in_the_database, is_replaced, is_same_output, write_output,
-};
+pub use export::{export_file, in_the_database, is_replaced, is_same_output, write_output};
+pub use export_format::ExportFormat;
 pub use function::{Accumulate, Cause, Failure};
 pub use graph_relations::GraphRelations;
 pub use import_file::{ImportFile, import_files, types_of_files};
@@ -118,11 +141,10 @@ pub use model::{
 pub use options::{
     BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options, Properties,
 };
-#[cfg(feature = "arrow")]
-pub use property_batches::RecordBatches;
-pub use property_import::{PropertyImport, PropertyTypes};
+pub use property_import::PropertyImport;
 pub use property_rows::PropertySource;
-pub use query_result::{ColumnValues, QueryResult, TypedColumn};
+pub use property_schema::PropertyTypes;
+pub use query_result::QueryResult;
 #[cfg(feature = "arrow")]
 pub use relation_arrow::{arrow_schema, record_batch};
 pub use relation_export::{export_relation, export_relation_text};
@@ -148,6 +170,7 @@ pub use store::{
 };
 pub use syntax::is_unfinished;
 pub use syntax::words::quote_name;
+pub use typed_column::{ColumnValues, Digits, TypedColumn};
 pub use views::blobs::{
     BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, KeyScan,
     Measure,

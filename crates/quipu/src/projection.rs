@@ -1,8 +1,9 @@
 //! Projections of graphs and of queries: runs the query, and passes columns to `analytics`.
 
 use crate::database::Database;
-use crate::query_result::{ColumnValues, QueryResult, TypedColumn};
+use crate::query_result::QueryResult;
 use crate::script::{Parameters, RunOptions};
+use crate::typed_column::{ColumnValues, TypedColumn};
 use analytics::{EdgeColumns, ProjectOptions, Projection, Projector, Run};
 use base::BytesColumn;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Reads rows with properties from record batches and Parquet files.
 #![allow(clippy::disallowed_methods)] // the user's files
 
-use crate::import_file::{failed, unreadable};
-use crate::property_rows::{Limit, RawColumn, RawRows, blank, bytes_of};
+use crate::file_errors::{failed, unreadable};
+use crate::raw_rows::{Limit, RawColumn, RawRows, blank, bytes_of};
 use crate::series_arrow::series_of_arrow;
 use arrow_array::RecordBatch;
 use arrow_schema::FieldRef;
@@ -10,9 +10,6 @@ use ingest::parquet_rows::ParquetRows;
 use model::{Series, Values};
 use std::path::Path;
 use store::Result;
-
-/// Record batches of a table.
-pub type RecordBatches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 /// Reads a Parquet file.
 ///

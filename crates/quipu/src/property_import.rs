@@ -12,13 +12,15 @@
 //!    meanwhile is not.
 
 use crate::database::Database;
+use crate::file_errors::failed;
 use crate::graph_relations::{GraphRelations, Part};
-use crate::import_file::{failed, import_files};
+use crate::import_file::import_files;
 use crate::options::{GraphOptions, Properties};
 use crate::property_counts::Distinct;
-use crate::property_rows::{Limit, PropertySource, RawRows, read};
-use crate::property_schema::{self, Tables, names_property};
+use crate::property_rows::{PropertySource, read};
+use crate::property_schema::{self, PropertyTypes, Tables, names_property};
 use crate::property_table::{Picked, PropertyTable, Role};
+use crate::raw_rows::{Limit, RawRows};
 use crate::script::{RunOptions, no_parameters, run_of, to_store_error};
 use ingest::{ColumnRef, TextOptions, WeightNames};
 use model::{Frame, Type};
@@ -59,16 +61,6 @@ pub struct PropertyImport {
     pub node_column: Option<ColumnRef>,
     /// How text is read, and the memory for rows. The columns are those of edges.
     pub options: ImportOptions,
-}
-
-/// Where the properties of a new graph come from.
-#[derive(Clone, Debug, Default)]
-pub enum PropertyTypes {
-    /// All further columns become properties that may be null, with the types that fit all values.
-    #[default]
-    Found,
-    /// These; other columns are ignored.
-    Given(Properties),
 }
 
 impl Database {

@@ -2,11 +2,13 @@
 
 #[cfg(feature = "arrow")]
 use crate::arrow_file::{first_of, types_of_batches};
-use crate::import_file::{failed, types_of_files, wider_vertex, wider_weight};
+use crate::edge_types::{wider_vertex, wider_weight};
+use crate::file_errors::failed;
+use crate::import_file::types_of_files;
 use crate::options::{GraphOptions, Properties};
-use crate::property_import::PropertyTypes;
-use crate::property_rows::{PropertySource, RawColumn, RawRows};
+use crate::property_rows::PropertySource;
 use crate::property_types::{Guess, type_of_series, wider};
+use crate::raw_rows::{RawColumn, RawRows};
 use ingest::{ColumnRef, EdgeOptions, TextOptions, WeightNames, property_name};
 use model::{Type, Value, Values};
 use std::collections::BTreeSet;
@@ -263,4 +265,14 @@ impl RawColumn {
             Self::FileValues(series) | Self::Values(series) => series.is_empty(),
         }
     }
+}
+
+/// Where the properties of a new graph come from.
+#[derive(Clone, Debug, Default)]
+pub enum PropertyTypes {
+    /// All further columns become properties that may be null, with the types that fit all values.
+    #[default]
+    Found,
+    /// These; other columns are ignored.
+    Given(Properties),
 }

@@ -1,7 +1,7 @@
 //! Makes the rows of a relation of edges or of vertices from rows that were read.
 
-use crate::property_rows::{RawColumn, RawRows};
 use crate::property_types::{Unfit, WHOLE_MAX, converted, converted_series, whole_vertices};
+use crate::raw_rows::{RawColumn, RawRows};
 use ingest::{InputError, Missing, OnError, Place, SKIPPED_KEPT_MAX, TextOptions};
 use model::{Frame, Series, Type, Value};
 use std::collections::BTreeMap;

@@ -1,8 +1,7 @@
 //! Rows of relations as Arrow data: schemas and record batches.
 
-use crate::column_kind::Digits;
-use crate::query_result::TypedColumn;
 use crate::result_arrow::{Extension, arrow_field};
+use crate::typed_column::{Digits, TypedColumn};
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use model::{Frame, Series, Type, Value, VectorKind};

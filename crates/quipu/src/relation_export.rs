@@ -2,10 +2,11 @@
 //! vertices with their properties.
 
 use crate::database::Database;
-use crate::export::{ExportFormat, in_the_database, with_compression, write_output};
+use crate::export::{in_the_database, with_compression, write_output};
+use crate::export_format::ExportFormat;
 use crate::relation::{Relation, RowScan};
 #[cfg(feature = "arrow")]
-use crate::{column_kind::Digits, columnar_export};
+use crate::{columnar_export, typed_column::Digits};
 use ingest::{write_float, write_text};
 #[cfg(feature = "arrow")]
 use model::Type;
@@ -55,7 +56,7 @@ pub fn export_relation(
                 columnar_export::write_rows(next, &columns, &digits, &mut out, format)?;
             }
             #[cfg(not(feature = "arrow"))]
-            _ => return Err(crate::export::without_arrow()),
+            _ => return Err(crate::file_errors::without_arrow()),
         }
         out.flush().map_err(io_error)?;
         Ok(rows.written)

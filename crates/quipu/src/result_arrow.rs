@@ -1,7 +1,7 @@
 //! Converts the result of a script to Arrow, and writes it as Parquet or Arrow files.
 
-use crate::column_kind::Digits;
-use crate::query_result::{ColumnValues, QueryResult, TypedColumn};
+use crate::query_result::QueryResult;
+use crate::typed_column::{ColumnValues, Digits, TypedColumn};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Decimal256Array,
     DurationMicrosecondArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array,

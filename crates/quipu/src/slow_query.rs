@@ -1,7 +1,7 @@
 //! Reports scripts that took long: to a callback of the options, and as spans of `tracing` with
 //! that feature.
 
-use crate::Database;
+use env::Env;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,22 +33,24 @@ impl fmt::Debug for SlowQueries {
     }
 }
 
-impl Database {
-    /// Runs `call`, which runs a script, and reports it if it was slow.
-    pub(crate) fn timed<T>(&self, script: &str, call: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Runs `call`, which runs a script, and reports it to `slow` if it took long. `env` has the clock.
+pub(crate) fn timed<T>(
+    slow: Option<&SlowQueries>,
+    env: &dyn Env,
+    script: &str,
+    call: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    #[cfg(feature = "tracing")]
+    let _span = tracing::debug_span!(target: "quipu", "script", text = script).entered();
+    let Some(slow) = slow else { return call() };
+    let start_us = env.monotonic_us();
+    let result = call();
+    let elapsed = Duration::from_micros(env.monotonic_us().saturating_sub(start_us));
+    if elapsed >= slow.threshold {
+        let error = result.as_ref().err();
         #[cfg(feature = "tracing")]
-        let _span = tracing::debug_span!(target: "quipu", "script", text = script).entered();
-        let Some(slow) = &self.options().on_slow_query else { return call() };
-        let env = self.env();
-        let start_us = env.monotonic_us();
-        let result = call();
-        let elapsed = Duration::from_micros(env.monotonic_us().saturating_sub(start_us));
-        if elapsed >= slow.threshold {
-            let error = result.as_ref().err();
-            #[cfg(feature = "tracing")]
-            tracing::warn!(target: "quipu", ?elapsed, script, error = ?error, "slow query");
-            (slow.report)(&SlowQuery { script, elapsed, error });
-        }
-        result
+        tracing::warn!(target: "quipu", ?elapsed, script, error = ?error, "slow query");
+        (slow.report)(&SlowQuery { script, elapsed, error });
     }
+    result
 }

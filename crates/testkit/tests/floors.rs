@@ -23,6 +23,7 @@ fn no_module_imports_upward() {
         "model",
         "plan",
         "py-guard",
+        "quipu",
         "relation",
         "search",
         "sim",

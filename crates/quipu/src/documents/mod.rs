@@ -262,7 +262,7 @@ impl Documents {
 
     /// Changes rows; outside of a transaction again where another writer changed one of them.
     fn write(&self, kind: ChangeKind, rows: &Frame) -> Result<()> {
-        let write = || self.relation()?.change(kind, rows, &crate::RunOptions::default());
+        let write = || self.relation()?.change(kind, rows, &crate::script::RunOptions::default());
         match &self.transaction {
             // The rest of the transaction would have to be run again, too.
             Some(_) => write(),
