@@ -1,9 +1,10 @@
 //! `AlgorithmResult`: what an algorithm found, as arrays, Arrow columns and Python objects.
 
+use crate::arrays::ids_array;
 use crate::error::{OrRaise, invalid};
 use crate::graph::Graph;
 use crate::libraries;
-use crate::projection::{Projection, ids_array};
+use crate::projection::Projection;
 use crate::table::Table;
 use crate::values::object;
 use numpy::PyArray1;
@@ -185,7 +186,7 @@ impl AlgorithmResult {
     }
 
     fn path<'py>(&self, py: Python<'py>, goal: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let goal = crate::values::value(goal, crate::values::Called::Parameter("goal"), 0)?;
+        let goal = crate::values::value(goal, crate::called::Called::Parameter("goal"), 0)?;
         let ids = self.result.projection.ids();
         let Some(vertex) = ids.vertex(&goal).or_raise()? else {
             return Err(invalid(&format!("{goal} is not a vertex of the projection")));
@@ -265,7 +266,7 @@ impl AlgorithmResult {
     }
 
     fn write(&self, py: Python<'_>, relation: &str) -> PyResult<()> {
-        crate::import::interruptible(py, |go_on| {
+        crate::interruptible::interruptible(py, |go_on| {
             let options = quipu::RunOptions { go_on: Some(go_on), ..Default::default() };
             self.database.write_result(&self.result, relation, &options)
         })

@@ -103,3 +103,16 @@ pub(crate) fn moved_weights<'py>(
         Weights::Int(weights) => PyArray1::from_vec(py, weights).into_any(),
     }
 }
+
+/// Ids as an array of their type, strings as objects.
+pub(crate) fn ids_array(py: Python<'_>, ids: VertexColumn) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match ids {
+        VertexColumn::U64(ids) => PyArray1::from_vec(py, ids).into_any(),
+        VertexColumn::I64(ids) => PyArray1::from_vec(py, ids).into_any(),
+        VertexColumn::Str(ids) => {
+            let texts = (0..ids.len()).map(|i| String::from_utf8_lossy(ids.get(i)).into_owned());
+            let list = PyList::new(py, texts.collect::<Vec<_>>())?;
+            py.import("numpy")?.call_method1("array", (list, "object"))?
+        }
+    })
+}

@@ -1,6 +1,6 @@
 //! Backups and restores: progress, Ctrl-C, and the reports.
 
-use crate::import::interruptible;
+use crate::interruptible::interruptible;
 use crate::python_code::attached;
 use env::sync::Mutex;
 use py_guard::{documented, guarded};

@@ -1,15 +1,14 @@
 //! `Blobs`: byte strings by key, for Python.
 
-use crate::arrays;
 use crate::blob_items::BlobItems;
 use crate::blob_stream::{BlobReader, BlobWriter};
 use crate::columns::{KEY, column};
 use crate::error::{OrRaise, check_process};
-use crate::gil;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_range};
 use crate::python_code::attached;
 use crate::table::{Table, TableStream, vertex_array};
+use crate::{arrays, gil};
 use arrow_array::RecordBatch;
 use env::Own;
 use numpy::PyArray1;

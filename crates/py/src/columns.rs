@@ -1,8 +1,8 @@
 //! Input columns: NumPy arrays, lists and Arrow data, as vertices of a graph or keys of blobs and
 //! counters.
 
-use crate::edge_source::is_missing;
 use crate::error::{OrRaise, invalid};
+use crate::missing::is_missing;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;

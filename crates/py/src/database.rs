@@ -1,5 +1,6 @@
 //! `open` and `Database`: arguments are checked and converted here, and nothing else is.
 
+use crate::arguments::{bytes, files_of};
 use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::documents::Documents;
@@ -7,7 +8,8 @@ use crate::error::{OrRaise, check_process, invalid};
 use crate::graph::Graph;
 use crate::graph_properties::{Declared, ImportedProperties};
 use crate::import::{self, Arguments, GivenTypes, ImportReport};
-use crate::projection::{self, Form, Projection};
+use crate::project::{self, Form};
+use crate::projection::Projection;
 use crate::relation::Relation;
 use crate::result::{ResultObject, run_options};
 use crate::result_stream::ResultStream;
@@ -19,8 +21,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quipu::{
-    BlobOptions, Combine, CounterOptions, Durability, Files, GraphOptions, Isolation, KeyType,
-    NumberType, Options, RunOptions, WeightType,
+    BlobOptions, Combine, CounterOptions, Durability, GraphOptions, Isolation, KeyType, NumberType,
+    Options, RunOptions, WeightType,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,19 +96,6 @@ pub(crate) fn open(
     Ok(Database { database: Own::new(database) })
 }
 
-/// Which files scripts may read: "none", "any", or those below a folder.
-pub(crate) fn files_of(files: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Files>> {
-    let Some(files) = files else { return Ok(None) };
-    let wrong = |_| invalid("files is \"none\", \"any\" or the path of a folder");
-    let path: PathBuf = files.extract().map_err(wrong)?;
-    Ok(Some(match path.to_str() {
-        Some("none") => Files::None,
-        Some("any") => Files::Any,
-        Some("") => return Err(invalid("files is \"none\", \"any\" or the path of a folder")),
-        _ => Files::Below(path),
-    }))
-}
-
 /// The key type that a keyword argument names, `None` without one.
 fn key_type(argument: &str, value: Option<&str>) -> PyResult<Option<KeyType>> {
     match value {
@@ -142,17 +131,6 @@ fn edge_key(key: Option<&str>) -> PyResult<Option<bool>> {
         Some("none") => Ok(Some(false)),
         Some(other) => Err(invalid(&format!("key is \"int\" or \"none\", not {other:?}"))),
     }
-}
-
-/// A number of bytes from an `int` or a string such as `"512MB"`.
-pub(crate) fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    if let Ok(bytes) = value.extract::<u64>() {
-        return Ok(bytes);
-    }
-    let text: String = value
-        .extract()
-        .map_err(|_| invalid("a size is a number of bytes or a text such as \"512MB\""))?;
-    quipu::parse_bytes(&text).or_raise()
 }
 
 #[documented]
@@ -461,7 +439,7 @@ impl Database {
         let database = self.db()?;
         let form = Form::new((false, None), undirected, nodes, parallel)?;
         let options = run_options(timeout, None, true)?;
-        projection::of_query(py, database, query, params, &form, &options)
+        project::of_query(py, database, query, params, &form, &options)
     }
 
     fn register_callback(&self, relation: &str, callback: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -557,7 +535,7 @@ impl Database {
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         let database = self.db()?;
-        crate::import::interruptible(py, |go_on| database.compact_while(go_on))
+        crate::interruptible::interruptible(py, |go_on| database.compact_while(go_on))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
@@ -623,7 +601,8 @@ impl Database {
 
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let database = self.db()?;
-        let check = crate::import::interruptible(py, |go_on| database.check(&|_, _| go_on()))?;
+        let check =
+            crate::interruptible::interruptible(py, |go_on| database.check(&|_, _| go_on()))?;
         crate::repair::check_dict(py, &check)
     }
 

@@ -1,7 +1,7 @@
 //! Documents from and to files, lines and other objects of Python.
 
 use crate::error::{OrRaise, invalid};
-use crate::import::interruptible;
+use crate::interruptible::interruptible;
 use crate::keys::with_bytes;
 use crate::lines::{LINES_AT_ONCE, PythonFile, is_path, line_of};
 use pyo3::prelude::*;

@@ -5,6 +5,7 @@
 use crate::capsule::{batches, chunks, speaks_arrow};
 use crate::error::{OrRaise, invalid};
 use crate::frames::frame;
+use crate::missing::is_missing;
 use crate::python_code::attached;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, LargeStringArray,
@@ -284,13 +285,6 @@ fn numbers<T: Element + Copy, A: FromIterator<Option<T>>>(
     let values = values.cast_into::<PyArray1<T>>()?.readonly();
     let value = |(i, &value): (usize, &T)| (!is_null(i, value)).then_some(value);
     Ok(values.as_array().iter().enumerate().map(value).collect())
-}
-
-/// Whether an object is `None`, NaN, or `NA` of pandas.
-pub(crate) fn is_missing(item: &Bound<'_, PyAny>) -> bool {
-    item.is_none()
-        || item.extract::<f64>().is_ok_and(f64::is_nan)
-        || item.get_type().name().is_ok_and(|name| name == "NAType")
 }
 
 /// A column of Python objects: integers, floats or decimals, or texts; `None` is null.

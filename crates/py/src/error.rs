@@ -1,6 +1,7 @@
 //! Maps errors of the database to the exceptions of `quipu.errors`, and catches panics.
 
 use crate::exits::{self, Raised};
+use crate::problems::problems;
 use crate::python_code::{attached, still_at_end};
 use env::Own;
 use pyo3::prelude::*;
@@ -42,7 +43,7 @@ pub(crate) fn raise(error: Error) -> PyErr {
         let made = make(py, class, &error.to_string(), place);
         let made = made.and_then(|exception| {
             if let Some(check) = quipu::Check::of_error(&error) {
-                exception.value(py).setattr("problems", crate::repair::problems(py, check)?)?;
+                exception.value(py).setattr("problems", problems(py, check)?)?;
             }
             if let Some(reason) = quipu::reason_of(&error) {
                 exception.value(py).setattr("reason", reason)?;

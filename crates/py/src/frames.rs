@@ -1,9 +1,10 @@
 //! Input rows: Arrow data, columns by name, lists of rows, `{"headers": …, "rows": …}`.
 
+use crate::called::Called;
 use crate::capsule::{array_of, schema_and_batches, speaks_arrow};
 use crate::error::{OrRaise, invalid};
 use crate::result::ResultObject;
-use crate::values::{Called, value};
+use crate::values::value;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

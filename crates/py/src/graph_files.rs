@@ -1,17 +1,19 @@
 //! Files of a graph: imports and exports of edges and of vertices, with their properties.
-//! `graph.rs` has the methods.
+//! `graph_methods.rs` has the methods.
 
 use crate::edge_source::{self, EdgeSource, Raised};
 use crate::error::invalid;
 use crate::graph::Graph;
 use crate::graph_properties::Of;
-use crate::import::{self, ImportReport, interruptible};
+use crate::import::{self, ImportReport};
+use crate::interruptible::interruptible;
 use pyo3::prelude::*;
+use quipu::ingest::ColumnRef;
 use quipu::{ExportFormat, ImportOptions, PropertyImport, PropertySource};
 use std::path::Path;
 
 impl Graph {
-    pub(crate) fn has_edge_properties(&self) -> PyResult<bool> {
+    fn has_edge_properties(&self) -> PyResult<bool> {
         Ok(self.graph()?.def().has_edge_rows())
     }
 
@@ -39,17 +41,25 @@ impl Graph {
                 let source = PropertySource::Files(files);
                 self.import_edges(path.py(), source, raised, options, progress)
             }
-            files => import::from_source(path.py(), self, files, options, progress),
+            files => {
+                let target = (self.graph()?, &self.database);
+                import::from_source(path.py(), target, files, options, progress)
+            }
         }
     }
 
     /// Imports edges of a table, with the properties that the graph has.
-    pub(crate) fn import_rows(
+    pub(crate) fn import_table(
         &self,
         table: &Bound<'_, PyAny>,
         options: ImportOptions,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ImportReport> {
+        if !self.has_edge_properties()? {
+            let source = EdgeSource::Table(edge_source::table(table)?);
+            let target = (self.graph()?, &self.database);
+            return import::from_source(table.py(), target, source, options, progress);
+        }
         let (source, raised) = edge_source::property_source(table)?;
         self.import_edges(table.py(), source, raised, options, progress)
     }
@@ -66,6 +76,21 @@ impl Graph {
         let edges = Some(edges);
         let import = PropertyImport { edges, options, ..PropertyImport::default() };
         import::with_properties(py, &self.database, name, import, &[raised], progress)
+    }
+
+    /// Imports vertices with properties. `column` has the vertices.
+    pub(crate) fn import_vertices(
+        &self,
+        source: &Bound<'_, PyAny>,
+        column: Option<ColumnRef>,
+        options: ImportOptions,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<ImportReport> {
+        let name = self.outside_of_transactions()?;
+        let (nodes, raised) = edge_source::property_source(source)?;
+        let (nodes, node_column) = (Some(nodes), column);
+        let import = PropertyImport { nodes, node_column, options, ..PropertyImport::default() };
+        import::with_properties(source.py(), &self.database, name, import, &[raised], progress)
     }
 
     /// Writes edges to a file, with their properties.

@@ -1,20 +1,19 @@
 //! Properties of a graph: the arguments that declare them, and rows of edges and of vertices.
-//! `graph.rs` has the methods.
+//! `graph_methods.rs` has the methods.
 
-use crate::arrays;
+use crate::called::Called;
 use crate::error::{OrRaise, invalid};
 use crate::frames::frame;
 use crate::graph::Graph;
-use crate::relation::Relation;
+use crate::relation::{Relation, rows_of_keys};
 use crate::table::Table;
-use crate::values::{Called, object, value};
+use crate::values::{object, value};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use quipu::{
     Database, Frame, FrameError, GraphRelations, Properties, PropertyTypes, Type, WeightType,
-    record_batch,
 };
 
 /// The name of the property that is the weight.
@@ -216,6 +215,44 @@ impl Graph {
         Ok(Some(properties))
     }
 
+    /// Puts edges with keys as rows of their relation.
+    pub(crate) fn put_keyed(
+        &self,
+        us: &Bound<'_, PyAny>,
+        vs: &Bound<'_, PyAny>,
+        ws: Option<&Bound<'_, PyAny>>,
+        keys: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if self.graph()?.def().is_keyed {
+            let rows = PyDict::new(us.py());
+            rows.set_item("src", us)?;
+            rows.set_item("dst", vs)?;
+            rows.set_item("key", keys)?;
+            if let Some(ws) = ws {
+                rows.set_item("weight", ws)?;
+            }
+            return self.put_rows(Of::Edges, &rows, false);
+        }
+        Err(self.no_keys()?)
+    }
+
+    fn no_keys(&self) -> PyResult<PyErr> {
+        Ok(invalid(&format!("edges of graph {:?} have no keys", self.graph()?.name())))
+    }
+
+    /// The key columns of edges that are given, which must be those that edges have.
+    pub(crate) fn key_columns<'a, 'py>(
+        &self,
+        [src, dst, key]: [(&'a str, Option<&'a Bound<'py, PyAny>>); 3],
+    ) -> PyResult<Vec<(&'a str, &'a Bound<'py, PyAny>)>> {
+        let graph = self.graph()?;
+        if key.1.is_some() && !graph.def().is_keyed {
+            return Err(self.no_keys()?);
+        }
+        let columns = [src, dst, key].into_iter();
+        Ok(columns.filter_map(|(name, column)| Some((name, column?))).collect())
+    }
+
     /// Whether each key exists, and a table of the rows that do.
     pub(crate) fn rows_of_keys<'py>(
         &self,
@@ -237,21 +274,4 @@ fn open(relations: &GraphRelations, of: Of) -> quipu::Result<quipu::Relation> {
         Of::Edges => relations.edges(),
         Of::Nodes => relations.nodes(),
     }
-}
-
-/// Whether each key exists, and a table of the rows that do, in the order of the keys.
-pub(crate) fn rows_of_keys<'py>(
-    relation: &quipu::Relation,
-    keys: &Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
-    let py = keys.py();
-    let of_key = relation.columns().iter().filter(|column| column.is_key);
-    let names: Vec<String> = of_key.map(|column| column.name.clone()).collect();
-    let keys = frame(keys, &names)?;
-    let found = py.detach(|| {
-        let (present, rows) = relation.get_many(&keys)?;
-        Ok((present, record_batch(relation.columns(), rows)?))
-    });
-    let (present, rows) = found.or_raise()?;
-    Ok((arrays::flags(py, &present), Table::of_batch(rows)))
 }

@@ -1,10 +1,8 @@
-//! Imports of edges into a graph: options, progress, Ctrl-C, and the report. `graph.rs` calls it.
-//! Other long calls use [`interruptible`] too.
+//! Imports of edges into a graph: options, progress, and the report. `graph_methods.rs` calls it.
 
 use crate::edge_source::{self, EdgeSource, Raised};
 use crate::error::{OrRaise, invalid};
-use crate::exits;
-use crate::graph::Graph;
+use crate::interruptible::{STEP_MS, interruptible};
 use crate::python_code::attached;
 use crate::vertices;
 use env::sync::Mutex;
@@ -15,10 +13,6 @@ use quipu::ingest::{ColumnRef, Columns, Missing, OnError, TextOptions};
 use quipu::{GraphOptions, ImportOptions, ImportProgress, VertexType, WeightType};
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-
-/// Milliseconds between two checks for Ctrl-C, and between two reports of progress.
-const STEP_MS: u64 = 100;
 
 /// Edges and lines that an import read, wrote and skipped.
 #[documented]
@@ -261,37 +255,6 @@ fn columns(columns: &Bound<'_, PyAny>) -> PyResult<Columns> {
     }
 }
 
-/// Runs `work` without the GIL, so that Ctrl-C can stop it. `work` gets a function `go_on`, and
-/// calls it now and then. Once a signal is pending in Python, `go_on` returns false. `work` then
-/// stops, and the signal's exception is raised.
-pub(crate) fn interruptible<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce(&(dyn Fn() -> bool + Send + Sync)) -> quipu::Result<T> + Send,
-) -> PyResult<T> {
-    let pending: Mutex<Option<PyErr>> = Mutex::new(None);
-    let last = AtomicU64::new(0);
-    let start = Instant::now();
-    let main = std::thread::current().id();
-    let go_on = || {
-        let now = start.elapsed().as_millis() as u64;
-        let before = last.load(Ordering::Relaxed);
-        // Only the calling thread checks for signals; worker threads read its result.
-        if std::thread::current().id() == main && now >= before + STEP_MS {
-            last.store(now, Ordering::Relaxed);
-            if let Err(error) = attached(|py| py.check_signals()) {
-                *pending.lock() = Some(error);
-            }
-        }
-        pending.lock().is_none() && !exits::is_pending()
-    };
-    let result = crate::gil::detached(py, || work(&go_on));
-    // A signal is raised even where it came after the work was done.
-    match pending.into_inner() {
-        Some(signal) => Err(signal),
-        None => result.or_raise(),
-    }
-}
-
 /// Where progress is reported.
 enum ProgressSink {
     Nobody,
@@ -385,17 +348,16 @@ fn call(callable: &Py<PyAny>, progress: &ImportProgress) -> PyResult<()> {
 /// Imports what an object means.
 pub(crate) fn from_source(
     py: Python<'_>,
-    graph: &Graph,
+    (graph, database): (&quipu::Graph, &quipu::Database),
     source: EdgeSource,
     options: ImportOptions,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
-    let target = graph.graph()?;
-    let env = graph.database.env();
+    let env = database.env();
     match source {
         EdgeSource::Files(files, raised) => {
-            let report = run(py, &graph.database, options, progress, |options, progress| {
-                quipu::import_files(target, env, files, &options, progress)
+            let report = run(py, database, options, progress, |options, progress| {
+                quipu::import_files(graph, env, files, &options, progress)
             });
             // The exception of a file object comes first: it is the reason of the error.
             match raised.lock().take() {
@@ -404,8 +366,8 @@ pub(crate) fn from_source(
             }
         }
         EdgeSource::Table(mut batches) => {
-            run(py, &graph.database, options, progress, |options, progress| {
-                target.import_arrow(env, &mut batches, "the table", &options, progress)
+            run(py, database, options, progress, |options, progress| {
+                graph.import_arrow(env, &mut batches, "the table", &options, progress)
             })
         }
     }
@@ -466,8 +428,7 @@ pub(crate) fn into_graph(
     // While the types were looked for, another writer may have created it.
     let opened = py.detach(|| database.open_or_create_graph(name, wanted));
     let (graph, is_new) = opened.or_raise()?;
-    let graph = Graph::new(graph, database.clone());
-    let report = from_source(py, &graph, source, options, progress);
+    let report = from_source(py, (&graph, database), source, options, progress);
     if report.is_err() && is_new {
         py.detach(|| database.drop_graph(name)).or_raise()?;
     }
@@ -493,14 +454,13 @@ fn types_of(
 
 pub(crate) fn arrays(
     py: Python<'_>,
-    graph: &Graph,
+    (graph, database): (&quipu::Graph, &quipu::Database),
     us: &Bound<'_, PyAny>,
     vs: &Bound<'_, PyAny>,
     ws: Option<&Bound<'_, PyAny>>,
     missing: Option<&Bound<'_, PyAny>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
-    let target = graph.graph()?;
     let options = Arguments { missing, ..Arguments::default() }.options()?;
     // A masked array has a mask; its data are no values where it is set.
     let ws = ws.filter(|ws| !ws.is_none());
@@ -511,18 +471,19 @@ pub(crate) fn arrays(
         let columns: Vec<_> = [Some(us), Some(vs), ws].into_iter().flatten().cloned().collect();
         let batch = edge_source::batch_of(names, &columns)?;
         let batches = Box::new(std::iter::once(Ok(batch)));
-        return from_source(py, graph, EdgeSource::Table(batches), options, progress);
+        let target = (graph, database);
+        return from_source(py, target, EdgeSource::Table(batches), options, progress);
     }
-    let (us, vs) = (vertices::column(target, us)?, vertices::column(target, vs)?);
+    let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
     if us.len() != vs.len() {
         return Err(invalid(&format!("{} sources, but {} targets", us.len(), vs.len())));
     }
-    let ws = vertices::weights(target, ws)?;
+    let ws = vertices::weights(graph, ws)?;
     let ws = ws.as_ref().map(vertices::WeightColumn::as_ref).transpose()?;
     us.with_list(|us| {
         vs.with_list(|vs| {
-            run(py, &graph.database, options, progress, |options, progress| {
-                target.import_columns(graph.database.env(), us, vs, ws, &options, progress)
+            run(py, database, options, progress, |options, progress| {
+                graph.import_columns(database.env(), us, vs, ws, &options, progress)
             })
         })
     })??

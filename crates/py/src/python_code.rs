@@ -115,7 +115,7 @@ mod handler {
     }
 
     extern "C" fn park_forever(_: *mut c_void) {
-        super::park_forever()
+        crate::python_code::park_forever()
     }
 
     #[derive(Clone, Copy)]

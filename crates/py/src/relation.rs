@@ -1,6 +1,7 @@
 //! `Relation`: reads and writes the columns of one relation. `Database.relation` and
 //! `Transaction.relation` make it; the stub documents it. All rules are those of `quipu::Relation`.
 
+use crate::arrays;
 use crate::capsule::{NextBatch, arrow_error, schema_of, speaks_arrow};
 use crate::error::{OrRaise, check_process, invalid};
 use crate::frames::frame;
@@ -174,7 +175,7 @@ impl Relation {
         let names: Vec<String> =
             relation.columns().iter().map(|column| column.name.clone()).collect();
         let rows = frame(data, &names)?;
-        crate::import::interruptible(data.py(), |go_on| {
+        crate::interruptible::interruptible(data.py(), |go_on| {
             let options = RunOptions { go_on: Some(go_on), ..RunOptions::default() };
             relation.change(kind, &rows, &options)
         })
@@ -243,7 +244,7 @@ impl Relation {
         &self,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
-        crate::graph_properties::rows_of_keys(self.relation()?, keys)
+        rows_of_keys(self.relation()?, keys)
     }
 
     fn put(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -316,4 +317,21 @@ impl Relation {
         let arrow = if values.is_empty() { "" } else { " => " };
         format!("<quipu.Relation {} {{{keys}{arrow}{values}}}>", self.relation.anywhere().name())
     }
+}
+
+/// Whether each key exists, and a table of the rows that do, in the order of the keys.
+pub(crate) fn rows_of_keys<'py>(
+    relation: &quipu::Relation,
+    keys: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
+    let py = keys.py();
+    let of_key = relation.columns().iter().filter(|column| column.is_key);
+    let names: Vec<String> = of_key.map(|column| column.name.clone()).collect();
+    let keys = frame(keys, &names)?;
+    let found = py.detach(|| {
+        let (present, rows) = relation.get_many(&keys)?;
+        Ok((present, record_batch(relation.columns(), rows)?))
+    });
+    let (present, rows) = found.or_raise()?;
+    Ok((arrays::flags(py, &present), Table::of_batch(rows)))
 }

@@ -59,7 +59,7 @@ pub(crate) fn import(
         let columns = columns(name.strip_prefix('-').unwrap_or(&name))?;
         frames.insert(name, frame_to_import(&rows, &columns)?);
     }
-    crate::import::interruptible(py, |go_on| {
+    crate::interruptible::interruptible(py, |go_on| {
         import(&frames, &RunOptions { go_on: Some(go_on), ..RunOptions::default() })
     })
 }

@@ -1,6 +1,7 @@
 //! `repair`, and reports of checks and repairs as dictionaries.
 
-use crate::import::interruptible;
+use crate::interruptible::interruptible;
+use crate::problems::problems;
 use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -34,19 +35,6 @@ pub(crate) fn check_dict<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<
     out.set_item("problems", problems(py, check)?)?;
     out.set_item("notes", check.files.notes.clone())?;
     Ok(out)
-}
-
-/// The problems that a check found, as a list of dictionaries.
-pub(crate) fn problems<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<'py, PyList>> {
-    let problems = PyList::empty(py);
-    for problem in check.problems() {
-        let row = PyDict::new(py);
-        row.set_item("file", problem.file)?;
-        row.set_item("offset", problem.offset)?;
-        row.set_item("what", problem.what)?;
-        problems.append(row)?;
-    }
-    Ok(problems)
 }
 
 #[documented]

@@ -1,13 +1,11 @@
 //! `Result`: the rows that a script returned. Python objects are made of them when they are read.
 
-use crate::by_name;
 use crate::capsule::arrow_error;
 use crate::error::{OrRaise, invalid};
-use crate::exits;
-use crate::libraries;
 use crate::python_code::attached;
 use crate::table::Table;
 use crate::values::{object, parameters};
+use crate::{by_name, exits, libraries};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use env::sync::Mutex;
@@ -51,7 +49,7 @@ pub(crate) fn run(
     if let Some(answer) = try_run(&parameters, &options).or_raise()? {
         return Ok(ResultObject::new(answer));
     }
-    let answer = crate::import::interruptible(py, |go_on| {
+    let answer = crate::interruptible::interruptible(py, |go_on| {
         run(&parameters, &RunOptions { go_on: Some(go_on), debug: Some(&debug), ..options })
     })?;
     Ok(ResultObject::new(answer))
@@ -65,7 +63,7 @@ pub(crate) fn run_options(
 ) -> PyResult<RunOptions<'static>> {
     let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
     let timeout = timeout.map_err(|_| invalid("timeout is a number of seconds, 0 is no limit"))?;
-    let memory_limit_bytes = memory_limit.map(crate::database::bytes).transpose()?;
+    let memory_limit_bytes = memory_limit.map(crate::arguments::bytes).transpose()?;
     Ok(RunOptions { timeout, memory_limit_bytes, read_only, ..RunOptions::default() })
 }
 

@@ -144,7 +144,7 @@ pub(crate) fn stream(
 ) -> PyResult<ResultStream> {
     let parameters = parameters(given)?;
     let (database, script) = (database.clone(), script.to_owned());
-    let (mut running, first) = crate::import::interruptible(py, |go_on| {
+    let (mut running, first) = crate::interruptible::interruptible(py, |go_on| {
         let running = Running::start(database, script, parameters, options, files);
         let mut running = running.map_err(|error| Error::caused(ErrorKind::Io, error))?;
         let first = running.next(Some(go_on))?;
@@ -214,7 +214,7 @@ impl ResultStream {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<ResultObject>> {
         let Some(mut running) = self.take(State::Busy)? else { return Ok(None) };
-        let part = crate::import::interruptible(py, |go_on| running.next(Some(go_on)));
+        let part = crate::interruptible::interruptible(py, |go_on| running.next(Some(go_on)));
         let ended = self.put_back(running, matches!(part, Ok(Some(_))));
         py.detach(|| drop(ended));
         Ok(part?.map(ResultObject::new))

@@ -1,10 +1,9 @@
 //! `Table` and `TableStream`: rows that other libraries read through the Arrow PyCapsule interface.
 
-use crate::by_name;
 use crate::capsule::{NextBatch, schema_capsule, stream_capsule};
 use crate::error::{OrRaise, check_process, invalid};
-use crate::libraries;
 use crate::values::object;
+use crate::{by_name, libraries};
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};

@@ -2,8 +2,9 @@
 //!
 //! A `datetime` without a time zone is in UTC, as are NumPy's. Results have the time zone UTC.
 
+use crate::attribute::Attribute;
+use crate::called::Called;
 use crate::error::invalid;
-use crate::values::{Attribute, Called};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

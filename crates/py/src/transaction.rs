@@ -76,7 +76,7 @@ impl Transaction {
         files: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ResultObject> {
         let transaction = self.tx()?;
-        let files = crate::database::files_of(files)?;
+        let files = crate::arguments::files_of(files)?;
         let options = run_options(timeout, memory_limit, read_only)?;
         crate::result::run(
             py,

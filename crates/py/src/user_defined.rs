@@ -2,11 +2,12 @@
 //! `register_aggregate` register them. Scripts run without the GIL; it is taken around each call of
 //! such a function. An exception that is not an `Exception` ends the script (`exits.rs`).
 
+use crate::called::Called;
 use crate::error::invalid;
 use crate::exits::{self, Raised};
 use crate::python_code::attached;
 use crate::relations::rows;
-use crate::values::{Called, object, value};
+use crate::values::{object, value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use quipu::{Accumulate, ErrorKind, Failure, FixedRule, RuleCall, Value};

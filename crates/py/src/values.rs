@@ -2,39 +2,21 @@
 //! arguments of user-defined functions. Dates and times are in `temporal.rs`. The types are those
 //! of the stub; an error names the parameter, row or column of the value.
 
+use crate::attribute::Attribute;
+use crate::called::Called;
 use crate::columns::explain;
 use crate::error::invalid;
 use crate::temporal;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
 use quipu::{Decimal, Json, Parameters, Value, Vector};
-use std::fmt;
 
 /// Maximum nesting of lists, from Python and to Python. JSON has the same limit.
 const DEPTH_MAX: usize = 128;
-
-/// An attribute of a module, looked up once.
-pub(crate) struct Attribute {
-    module: &'static str,
-    name: &'static str,
-    found: PyOnceLock<Py<PyAny>>,
-}
-
-impl Attribute {
-    pub(crate) const fn new(module: &'static str, name: &'static str) -> Self {
-        Self { module, name, found: PyOnceLock::new() }
-    }
-
-    pub(crate) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        let find = || Ok::<_, PyErr>(py.import(self.module)?.getattr(self.name)?.unbind());
-        Ok(self.found.get_or_try_init(py, find)?.bind(py))
-    }
-}
 
 static UUID: Attribute = Attribute::new("uuid", "UUID");
 static DECIMAL: Attribute = Attribute::new("decimal", "Decimal");
@@ -58,27 +40,6 @@ pub(crate) fn parameters(given: Option<&Bound<'_, PyAny>>) -> PyResult<Parameter
         parameters.insert(name.to_owned(), value(&item, Called::Parameter(name), 0)?);
     }
     Ok(parameters)
-}
-
-/// The name of a value in messages.
-#[derive(Clone, Copy)]
-pub(crate) enum Called<'n> {
-    /// A parameter of a script.
-    Parameter(&'n str),
-    /// A value of a column.
-    Column(&'n str),
-    /// The result of a user-defined rule or aggregate.
-    Answer,
-}
-
-impl fmt::Display for Called<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Parameter(name) => write!(f, "parameter `${name}`"),
-            Self::Column(name) => write!(f, "a value of column `{name}`"),
-            Self::Answer => f.write_str("the result"),
-        }
-    }
 }
 
 /// A Python object as a value. `name` is what messages call it, `depth` how deeply it is nested.

@@ -22,6 +22,7 @@ fn no_module_imports_upward() {
         "lsm",
         "model",
         "plan",
+        "py",
         "py-guard",
         "quipu",
         "relation",
