@@ -1,5 +1,5 @@
 //! Decimals in relations, results and Arrow.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, Decimal64Array, Decimal128Array, Decimal256Array, RecordBatch};
