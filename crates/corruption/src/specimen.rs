@@ -55,7 +55,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 18] = [
+pub const SAMPLES: [&str; 19] = [
     "ordinary",
     "killed",
     "names",
@@ -66,6 +66,7 @@ pub const SAMPLES: [&str; 18] = [
     "shared",
     "statistics",
     "dates",
+    "decimals",
     "properties",
     "search",
     "near",
@@ -396,6 +397,7 @@ impl Specimen {
             "shared" => self.shared_sample(),
             "statistics" => self.statistics_sample(),
             "dates" => self.dates_sample(),
+            "decimals" => self.decimals_sample(),
             "properties" => self.properties_sample(),
             "search" => self.index_texts(),
             "vectors" => self.index_vectors(),

@@ -1,8 +1,9 @@
-//! Relations with columns of special kinds: many columns, dates, and indexed paths into documents.
+//! Relations with columns of special kinds: many columns, dates, decimals, and indexed paths into
+//! documents.
 
 use super::Specimen;
 use base::{Batch, Column, Key, Kind};
-use model::{Json, JsonStep, Type, Value};
+use model::{Decimal, Json, JsonStep, Type, Value};
 use relation::{JsonPath, KeyColumn, Schema, ValueColumn, new_keyspace};
 use store::{Result, Store};
 
@@ -23,6 +24,13 @@ impl Specimen {
         self.write(dates, dates_rows(0)?, Kind::Put, Vec::new())?;
         self.store.flush()?;
         self.write(dates, dates_rows(1)?, Kind::Put, Vec::new())
+    }
+
+    pub(super) fn decimals_sample(&self) -> Result<()> {
+        let decimals = self.store.create_keyspaces(&[new_keyspace(&decimals_schema())])?[0];
+        self.write(decimals, decimals_rows(0)?, Kind::Put, Vec::new())?;
+        self.store.flush()?;
+        self.write(decimals, decimals_rows(1)?, Kind::Put, Vec::new())
     }
 
     pub(super) fn paths_sample(&self) -> Result<()> {
@@ -100,6 +108,41 @@ fn dates_rows(round: i64) -> Result<Batch> {
         };
         let row = [Value::Date((round * 2 + i - 4) as i32), Value::Timestamp(number), took, any];
         schema.append(row.to_vec(), &mut rows)?;
+    }
+    Ok(rows)
+}
+
+fn decimals_schema() -> Schema {
+    let price = ValueColumn { nullable: true, ..ValueColumn::new("price", Type::Decimal) };
+    Schema {
+        name: "decimals".to_owned(),
+        keys: vec![KeyColumn::new("amount", Type::Decimal), KeyColumn::new("any", Type::Any)],
+        values: vec![price, ValueColumn::new("list", Type::List(Box::new(Type::Decimal), None))],
+    }
+}
+
+/// Rows with decimals of all sizes, beside floats and integers in a column of any type; each round
+/// overwrites some.
+fn decimals_rows(round: usize) -> Result<Batch> {
+    let schema = decimals_schema();
+    let mut rows = Batch::new(&schema.shape());
+    let large = 10_i128.pow(38) - 1;
+    let numbers =
+        [(0, 0), (-110, 2), (1, 38), (large, 0), (-large, 38), (9_007_199_254_740_993, 0)];
+    let decimal = |i: usize| {
+        let (coefficient, scale) = numbers[i % numbers.len()];
+        let decimal = Decimal::new(coefficient, scale).expect("it has 38 digits");
+        Value::Decimal(decimal)
+    };
+    for i in 0..numbers.len() {
+        let any = match i % 3 {
+            0 => decimal(i + 1),
+            1 => Value::Int(9_007_199_254_740_993),
+            _ => Value::Float(0.1),
+        };
+        let price = if i == round { Value::Null } else { decimal(i + round) };
+        let list = Value::List((0..i).map(decimal).collect());
+        schema.append(vec![decimal(i), any, price, list], &mut rows)?;
     }
     Ok(rows)
 }
