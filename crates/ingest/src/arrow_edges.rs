@@ -122,14 +122,17 @@ pub fn types_of_batch(
     let at = positions(batch.schema_ref(), file, &weighted)?;
     let is_unsigned = |column: usize| {
         let array = plain(batch.column(column).as_ref(), &DataType::Int64);
-        match (integers(&array), arrow_cast::cast(&array, &DataType::Float64)) {
-            (Some(Integers::Signed(values)), _) => values.iter().all(|&value| value >= 0),
-            (Some(Integers::Unsigned(_)), _) => true,
-            (None, Ok(floats)) if array.data_type().is_floating() => {
+        match integers(&array) {
+            Some(Integers::Signed(values)) => values.iter().all(|&value| value >= 0),
+            Some(Integers::Unsigned(_)) => true,
+            None if array.data_type().is_floating() => {
+                let floats = arrow_cast::cast(&array, &DataType::Float64);
                 // NaN is refused for any type of vertices.
-                !floats.as_primitive::<Float64Type>().iter().flatten().any(|value| value < 0.0)
+                floats.is_ok_and(|floats| {
+                    !floats.as_primitive::<Float64Type>().iter().flatten().any(|value| value < 0.0)
+                })
             }
-            (None, _) => false,
+            None => false,
         }
     };
     match vertex {
@@ -277,85 +280,90 @@ impl Rows<'_> {
         out: &mut Vec<u64>,
         unfit: &mut Unfit,
     ) -> Result<(), InputError> {
+        if array.data_type().is_floating() {
+            return self.whole_numbers(array, column, out, unfit);
+        }
         let signed = self.options.vertex == VertexType::I64;
-        let expected = if signed { "integers" } else { "unsigned integers" };
-        let whole = match array.data_type().is_floating() {
-            true => Some(self.whole_numbers(array, column, unfit)?),
-            false => None,
-        };
-        let is_float = whole.is_some();
-        let array = whole.as_ref().map_or(array, |whole| whole as &dyn Array);
         let Some(integers) = integers(array) else {
+            let expected = if signed { "integers" } else { "unsigned integers" };
             return Err(self.wrong_type(expected, array, column));
         };
-        if is_float {
-            let Integers::Signed(values) = integers else { return Ok(()) };
-            out.extend(values.iter().map(|&v| if signed { i64_to_word(v) } else { v as u64 }));
-            return Ok(());
-        }
-        let (expected, is_fit): (_, &dyn Fn(usize) -> bool) = match (&integers, signed) {
-            (Integers::Unsigned(values), false) => {
-                out.extend_from_slice(values);
-                ("", &|_| true)
-            }
-            (Integers::Signed(values), true) => {
-                out.extend(values.iter().map(|&v| i64_to_word(v)));
-                ("", &|_| true)
-            }
-            (Integers::Signed(values), false) => {
-                out.extend(values.iter().map(|&v| v as u64));
-                ("an unsigned integer", &|row| values[row] >= 0)
-            }
+        match (&integers, signed) {
+            (Integers::Unsigned(values), false) => out.extend_from_slice(values),
+            (Integers::Signed(values), true) => out.extend(values.iter().map(|&v| i64_to_word(v))),
+            (Integers::Signed(values), false) => out.extend(values.iter().map(|&v| v as u64)),
             (Integers::Unsigned(values), true) => {
                 out.extend(values.iter().map(|&v| i64_to_word(v as i64)));
-                ("an integer below 2^63", &|row| i64::try_from(values[row]).is_ok())
-            }
-        };
-        let nulls = array.logical_nulls();
-        for row in 0..array.len() {
-            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-                unfit.add(row, || self.bad(row, column, "a vertex", "null".to_owned()));
-            } else if !is_fit(row) {
-                let found = || match &integers {
-                    Integers::Signed(values) => values[row].to_string(),
-                    Integers::Unsigned(values) => values[row].to_string(),
-                };
-                unfit.add(row, || self.bad(row, column, expected, found()));
             }
         }
+        let is_fit = |row: usize| match &integers {
+            Integers::Signed(values) => signed || values[row] >= 0,
+            Integers::Unsigned(values) => !signed || i64::try_from(values[row]).is_ok(),
+        };
+        let found = |row: usize| match &integers {
+            Integers::Signed(values) => values[row].to_string(),
+            Integers::Unsigned(values) => values[row].to_string(),
+        };
+        let expected = if signed { "an integer below 2^63" } else { "an unsigned integer" };
+        self.count_unfit(array, column, unfit, expected, is_fit, found);
         Ok(())
     }
 
-    /// Floats as integers. Those of other libraries become floats where some are missing.
+    /// Reads floats that are whole numbers. Other libraries store integers as floats where values
+    /// are missing.
     fn whole_numbers(
         &self,
         array: &dyn Array,
         column: usize,
+        out: &mut Vec<u64>,
         unfit: &mut Unfit,
-    ) -> Result<Int64Array, InputError> {
+    ) -> Result<(), InputError> {
         let floats = arrow_cast::cast(array, &DataType::Float64)
             .map_err(|_| self.wrong_type("integers", array, column))?;
         let floats = floats.as_primitive::<Float64Type>();
         let (max, bits) = whole_max(array.data_type());
         let signed = self.options.vertex == VertexType::I64;
-        let min = if signed { -max } else { 0.0 };
-        let is_whole = |value: f64| value.trunc() == value && (min..=max).contains(&value);
-        if floats.null_count() > 0 || !floats.values().iter().all(|&value| is_whole(value)) {
-            let from = if signed { format!("-2^{bits}") } else { "0".to_owned() };
-            let expected = format!("a whole number from {from} to 2^{bits}");
-            for (row, value) in floats.iter().enumerate() {
-                match value {
-                    None => {
-                        unfit.add(row, || self.bad(row, column, "a vertex", "null".to_owned()));
-                    }
-                    Some(value) if !is_whole(value) => {
-                        unfit.add(row, || self.bad(row, column, &expected, value.to_string()));
-                    }
-                    Some(_) => {}
-                }
+        let word = |value: &f64| match signed {
+            true => i64_to_word(*value as i64),
+            false => *value as u64,
+        };
+        out.extend(floats.values().iter().map(word));
+        let (min, from) = match signed {
+            true => (-max, format!("-2^{bits}")),
+            false => (0.0, "0".to_owned()),
+        };
+        let is_whole = |row: usize| {
+            let value = floats.value(row);
+            value.trunc() == value && (min..=max).contains(&value)
+        };
+        let found = |row: usize| floats.value(row).to_string();
+        let expected = format!("a whole number from {from} to 2^{bits}");
+        self.count_unfit(floats, column, unfit, &expected, is_whole, found);
+        Ok(())
+    }
+
+    /// Counts the nulls of a column, and its values that are no vertices.
+    fn count_unfit(
+        &self,
+        array: &dyn Array,
+        column: usize,
+        unfit: &mut Unfit,
+        expected: &str,
+        is_fit: impl Fn(usize) -> bool,
+        found: impl Fn(usize) -> String,
+    ) {
+        // Logical nulls, because a dictionary may have nulls among its values.
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        if nulls.is_none() && (0..array.len()).all(&is_fit) {
+            return;
+        }
+        for row in 0..array.len() {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                unfit.add(row, || self.bad(row, column, "a vertex", "null".to_owned()));
+            } else if !is_fit(row) {
+                unfit.add(row, || self.bad(row, column, expected, found(row)));
             }
         }
-        Ok(floats.values().iter().map(|&value| value as i64).collect())
     }
 
     fn texts(
@@ -373,12 +381,8 @@ impl Rows<'_> {
         {
             return Err(self.wrong_type("strings", array, column));
         }
-        // Logical nulls, because a dictionary may have nulls among its values.
-        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
-        if let Some(nulls) = nulls {
-            for row in (0..nulls.len()).filter(|&row| nulls.is_null(row)) {
-                unfit.add(row, || self.bad(row, column, "a vertex", "null".to_owned()));
-            }
+        self.count_unfit(array, column, unfit, "a vertex", |_| true, |_| String::new());
+        if unfit.count > 0 {
             return Ok(());
         }
         // Without nulls and with at least one row the dictionary has at least one value.
