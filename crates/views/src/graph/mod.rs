@@ -30,6 +30,7 @@ mod read;
 mod reconcile;
 mod scan;
 mod scratch;
+mod side;
 mod write;
 
 pub use check::GraphCheck;
