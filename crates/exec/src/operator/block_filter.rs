@@ -7,7 +7,8 @@
 
 use crate::expr::Comparison;
 use crate::operator::column_steps::Layout;
-use crate::storage::access_path::{StoredPath, bound_word};
+use crate::storage::access_path::StoredPath;
+use crate::storage::key_bounds::bound_word;
 use crate::vector::node::Node;
 use crate::vector::text::TextTest;
 use base::{BlockFilter, ColumnRanges, leading_word};

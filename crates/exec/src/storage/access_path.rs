@@ -7,11 +7,10 @@
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::storage::decode::Picked;
+use crate::storage::key_bounds::{bound_word, encode_cells, number, raw_key, text_after, word_of};
 use crate::value::cell::{Cell, Interner, fits_cells};
 use crate::value::columns::Columns;
-use base::{
-    Batch, BlockFilter, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection, Shape,
-};
+use base::{Batch, BlockFilter, Key, KeyRange, KeyShape, Keys, KeyspaceId, Projection, Shape};
 use model::{Type, Value, encode_value};
 use relation::{JsonPath, KeyColumn, Schema};
 use std::hash::BuildHasher;
@@ -673,81 +672,4 @@ impl StoredPath {
         }
         (wanted, asked)
     }
-}
-
-/// Appends the encoding of a key, or of a key prefix.
-fn encode_cells(cells: impl Iterator<Item = Cell>, interner: &Interner, out: &mut Vec<u8>) {
-    cells.for_each(|cell| interner.with(cell, |value| encode_value(value, out)));
-}
-
-/// The word in which a column of this type stores a cell's value; `None` where it cannot have that
-/// value.
-#[inline]
-fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
-    match (of, cell.as_small_int()) {
-        (Type::Int, Some(int)) => Some(base::int_to_word(int)),
-        (Type::Id, Some(int)) => u64::try_from(int).ok(),
-        _ => interner.with(cell, |value| model::word_of_value(of, value)),
-    }
-}
-
-/// The range of a string's key, where keys are raw strings.
-fn raw_key(value: &Value) -> Option<KeyRange> {
-    let Value::Str(text) = value else { return None };
-    Some(KeyRange::of_key(KeyRef::Bytes(text.as_bytes())))
-}
-
-fn number(value: &Value) -> Option<f64> {
-    match *value {
-        Value::Int(int) => Some(int as f64),
-        Value::Id(id) => Some(id as f64),
-        Value::Float(float) if !float.is_nan() => Some(float),
-        Value::Decimal(decimal) => Some(decimal.to_float()),
-        _ => None,
-    }
-}
-
-/// A bound such that no accepted value of this type is beyond its word.
-pub(crate) fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
-    match (of, value) {
-        (Type::Int | Type::Id | Type::Bool, Value::Int(_) | Value::Id(_) | Value::Bool(_)) => {
-            match (of, value) {
-                (Type::Id, Value::Int(int)) if *int < 0 => Some(0),
-                _ => model::word_of_value(of, value),
-            }
-        }
-        (Type::Int | Type::Id, Value::Float(float)) if !float.is_nan() => {
-            let whole = if up { float.ceil() } else { float.floor() };
-            let word = match of {
-                Type::Int => base::int_to_word(whole as i64),
-                _ => whole as u64,
-            };
-            Some(word)
-        }
-        (Type::Date | Type::Timestamp | Type::Duration, _) => model::word_of_value(of, value),
-        (Type::Float, _) => {
-            let float = number(value)?;
-            // Integers above 2^53 and decimals are rounded; the neighboring floats are on the safe
-            // side, also for both zeros.
-            let float = if up { float.next_up() } else { float.next_down() };
-            Some(base::float_to_word(float))
-        }
-        _ => None,
-    }
-}
-
-/// The least string after all that start with `text`.
-fn text_after(text: &str) -> Option<String> {
-    let mut chars: Vec<char> = text.chars().collect();
-    while let Some(last) = chars.pop() {
-        let next = match u32::from(last) + 1 {
-            0xD800 => Some('\u{E000}'),
-            code => char::from_u32(code),
-        };
-        if let Some(next) = next {
-            chars.push(next);
-            return Some(chars.into_iter().collect());
-        }
-    }
-    None
 }

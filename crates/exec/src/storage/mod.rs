@@ -3,6 +3,7 @@
 pub mod access_path;
 pub mod band_index;
 pub(crate) mod decode;
+pub(crate) mod key_bounds;
 pub(crate) mod ordered_rows;
 pub(crate) mod probe_keys;
 pub mod relation_source;
