@@ -22,6 +22,7 @@ use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
+use crate::pipeline::exchange::row_work;
 use crate::pipeline::sweep::Sweep;
 use crate::pipeline::{OutputHints, Pipeline};
 use crate::profile::Clock;
@@ -44,7 +45,7 @@ const SHARES: usize = 4;
 /// Most ranges of a relation whose strings exceed the query's memory.
 const RANGES_MAX: usize = 512;
 
-/// Least rows of a share.
+/// Least rows of a share, where a row is little work.
 const SHARE_ROWS_MIN: usize = 256;
 
 /// The worker threads of an engine.
@@ -331,7 +332,8 @@ impl<S: Sink> RowOutput for ParallelPipeline<'_, '_, '_, S> {
         self.begin()?;
         let rows: usize = waiting.iter().map(|batch| batch.rows).sum();
         let shares = SHARES * self.workers.len();
-        let share = rows.div_ceil(shares).clamp(SHARE_ROWS_MIN, BATCH_ROWS);
+        let rows_min = (SHARE_ROWS_MIN / row_work(&self.plan.steps[level].step)).max(1);
+        let share = rows.div_ceil(shares).clamp(rows_min, BATCH_ROWS);
         let mut pieces = Vec::with_capacity(shares);
         for batch in waiting {
             if batch.rows <= share {

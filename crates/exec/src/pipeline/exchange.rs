@@ -21,8 +21,8 @@ use std::sync::Arc;
 /// threads.
 const LEAST_SHARE: usize = 16;
 
-/// The work of a search by an index, a tenth of a millisecond, in rows of an ordinary step.
-const SEARCH_ROWS: usize = 512;
+/// The work of a search by an index, which is about a tenth of a millisecond.
+const SEARCH_WORK: usize = 512;
 
 /// Most bytes of sampled keys, if that is more than one key per range.
 const DRAWN_BYTES: u64 = 4 << 20;
@@ -31,16 +31,17 @@ const DRAWN_BYTES: u64 = 4 << 20;
 const DRAWN: usize = 16;
 
 /// An exchange. Its place is known once enough rows have passed.
+///
+/// Work is counted in rows of an ordinary step.
 pub(crate) struct Exchange {
-    /// The work of each step for a row, and that of the head, in rows of an ordinary step.
-    weights: Vec<usize>,
-    /// Rows that entered each step, and the head, by weight.
+    /// The work of each step for a row, and that of the head.
+    row_work: Vec<usize>,
+    /// The work of the rows that entered each step, and the head.
     passed: Vec<usize>,
     rows_min: usize,
     level: Option<usize>,
     waiting: Vec<Bindings>,
-    /// By weight.
-    waiting_rows: usize,
+    waiting_work: usize,
 }
 
 impl Exchange {
@@ -54,7 +55,7 @@ impl Exchange {
         if self.level.is_some() {
             return;
         }
-        self.passed[step] += rows * self.weights[step];
+        self.passed[step] += rows * self.row_work[step];
         if self.passed[step] >= self.rows_min {
             let least = (self.rows_min / LEAST_SHARE).max(1);
             // Before the head no work is left.
@@ -64,18 +65,22 @@ impl Exchange {
     }
 }
 
+/// The work of a step for a row.
+pub(crate) fn row_work(step: &Step) -> usize {
+    if matches!(step, Step::Search(_)) { SEARCH_WORK } else { 1 }
+}
+
 impl Pipeline<'_> {
     /// Places an exchange once `rows_min` rows have entered a step.
     pub(crate) fn exchange_from(&mut self, rows_min: usize) {
-        let weight = |step: &Step| if matches!(step, Step::Search(_)) { SEARCH_ROWS } else { 1 };
-        let weights = self.steps.iter().map(|step| weight(&step.planned.step));
+        let row_work = self.steps.iter().map(|step| row_work(&step.planned.step));
         self.exchange = Some(Exchange {
-            weights: weights.chain([1]).collect(),
+            row_work: row_work.chain([1]).collect(),
             passed: vec![0; self.steps.len() + 1],
             rows_min,
             level: None,
             waiting: Vec::new(),
-            waiting_rows: 0,
+            waiting_work: 0,
         });
     }
 
@@ -91,10 +96,10 @@ impl Pipeline<'_> {
         if let Some(exchange) = &mut self.exchange {
             exchange.note(at, batch.rows);
             if exchange.level == Some(at) {
-                exchange.waiting_rows += batch.rows * exchange.weights[at];
+                exchange.waiting_work += batch.rows * exchange.row_work[at];
                 exchange.waiting.push(batch);
                 // Collected batches keep their values from being swept.
-                if exchange.waiting_rows >= 2 * exchange.rows_min || is_sweep_due {
+                if exchange.waiting_work >= 2 * exchange.rows_min || is_sweep_due {
                     return self.run_waiting_in_parallel(context, out);
                 }
                 return Ok(true);
@@ -110,10 +115,10 @@ impl Pipeline<'_> {
         out: Out<'_>,
     ) -> Result<Wanted> {
         match &mut self.exchange {
-            Some(Exchange { level: Some(level), waiting, waiting_rows, .. })
-                if *waiting_rows > 0 =>
+            Some(Exchange { level: Some(level), waiting, waiting_work, .. })
+                if *waiting_work > 0 =>
             {
-                *waiting_rows = 0;
+                *waiting_work = 0;
                 let (level, waiting) = (*level, std::mem::take(waiting));
                 let now_us = || context.limits.now_us();
                 let paused = self.clock.as_mut().map(|clock| clock.pause(now_us()));
