@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_the_first_pass_leaves_is_sound() {
-        program("resolve", Heads::Bound, &resolved(), &PerStored::new());
+        program("resolve", Heads::Bound, &resolved(), &PerStored::default());
     }
 
     #[test]
@@ -152,8 +152,8 @@ mod tests {
     fn a_head_that_nothing_binds_is_found() {
         let mut broken = resolved();
         broken.rules[0].body.pop();
-        program("push", Heads::Unknown, &broken, &PerStored::new());
-        program("magic", Heads::Bound, &broken, &PerStored::new());
+        program("push", Heads::Unknown, &broken, &PerStored::default());
+        program("magic", Heads::Bound, &broken, &PerStored::default());
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         let mut broken = resolved();
         let Literal::Atom { args, .. } = &mut broken.rules[1].body[0] else { panic!("no atom") };
         args[0] = args[1];
-        program("push", Heads::Unknown, &broken, &PerStored::new());
+        program("push", Heads::Unknown, &broken, &PerStored::default());
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         let rule = &resolved.rules[0];
         let (predicates, unchanged) = (PerPredicate::filled(None, 2), PerPredicate::default());
         let sizes =
-            Sizes { predicates: &predicates, unchanged: &unchanged, infos: &PerStored::new() };
+            Sizes { predicates: &predicates, unchanged: &unchanged, infos: &PerStored::default() };
         let mut plan = order::order(&resolved, rule, &sizes, &|_| Version::Total).unwrap();
         plan.steps.reverse();
         plan.places.reverse();

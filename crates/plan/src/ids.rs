@@ -7,7 +7,7 @@ use std::ops::{Index, IndexMut};
 /// The number of a part.
 pub trait Id: Copy {
     /// The part with this place in the program.
-    fn of_place(place: usize) -> Self;
+    fn new(place: usize) -> Self;
 
     /// Its place in the program.
     fn place(self) -> usize;
@@ -19,22 +19,8 @@ macro_rules! id {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(usize);
 
-        impl $name {
-            /// The part with this place in the program.
-            #[must_use]
-            pub const fn new(place: usize) -> Self {
-                Self(place)
-            }
-
-            /// Its place in the program.
-            #[must_use]
-            pub const fn place(self) -> usize {
-                self.0
-            }
-        }
-
         impl Id for $name {
-            fn of_place(place: usize) -> Self {
+            fn new(place: usize) -> Self {
                 Self(place)
             }
 
@@ -66,12 +52,6 @@ pub type PerPredicate<T> = PerId<PredicateId, T>;
 pub type PerStored<T> = PerId<StoredId, T>;
 
 impl<I: Id, T> PerId<I, T> {
-    /// No items.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(Vec::new(), PhantomData)
-    }
-
     /// The same item for this many parts.
     pub fn filled(item: T, len: usize) -> Self
     where
@@ -95,18 +75,13 @@ impl<I: Id, T> PerId<I, T> {
     /// Adds a part.
     pub fn push(&mut self, item: T) -> I {
         self.0.push(item);
-        I::of_place(self.0.len() - 1)
+        I::new(self.0.len() - 1)
     }
 
     /// The item of a part, if the list has it.
     #[must_use]
     pub fn get(&self, id: I) -> Option<&T> {
         self.0.get(id.place())
-    }
-
-    /// All parts, in order.
-    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
-        (0..self.0.len()).map(I::of_place)
     }
 
     /// All items.
@@ -116,7 +91,22 @@ impl<I: Id, T> PerId<I, T> {
 
     /// All parts with their items.
     pub fn enumerate(&self) -> impl DoubleEndedIterator<Item = (I, &T)> {
-        self.ids().zip(&self.0)
+        self.0.iter().enumerate().map(|(place, item)| (I::new(place), item))
+    }
+}
+
+impl PerPredicate<usize> {
+    /// For each of `len` relations, the number of the group that it is in; `usize::MAX` if it is in
+    /// none.
+    pub(crate) fn of_groups<'g>(
+        groups: impl Iterator<Item = &'g [PredicateId]>,
+        len: usize,
+    ) -> Self {
+        let mut group_of = Self::filled(usize::MAX, len);
+        for (number, group) in groups.enumerate() {
+            group.iter().for_each(|&predicate| group_of[predicate] = number);
+        }
+        group_of
     }
 }
 
@@ -126,9 +116,9 @@ impl<I, T: Clone> Clone for PerId<I, T> {
     }
 }
 
-impl<I: Id, T> Default for PerId<I, T> {
+impl<I, T> Default for PerId<I, T> {
     fn default() -> Self {
-        Self::new()
+        Self(Vec::new(), PhantomData)
     }
 }
 

@@ -32,10 +32,8 @@ pub(crate) fn inline(program: &mut Program, infos: &PerStored<RelationInfo>) {
     let uses = uses(program);
     let rules_of = program.rules_of();
     let components = components_of(program);
-    let mut component_of = PerPredicate::filled(usize::MAX, program.predicates.len());
-    for (place, component) in components.iter().enumerate() {
-        component.iter().for_each(|&predicate| component_of[predicate] = place);
-    }
+    let of_components = components.iter().map(Vec::as_slice);
+    let component_of = PerPredicate::of_groups(of_components, program.predicates.len());
     let mut views: HashMap<PredicateId, View> = HashMap::new();
     for (place, component) in components.into_iter().enumerate() {
         let numbers = || component.iter().flat_map(|&predicate| &rules_of[predicate]);

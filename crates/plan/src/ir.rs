@@ -20,7 +20,7 @@ pub type Var = usize;
 /// The rules of a query.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Derived relations. Rules refer to them by index.
+    /// Derived relations. Rules refer to them by their ids.
     pub predicates: PerPredicate<Predicate>,
     /// Rules of inline predicates.
     pub rules: Vec<Rule>,

@@ -19,8 +19,7 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
-//! 1. `cost`, `search`, `ids`: the cost model, the parameters of searches, numbers of
-//!    derived relations.
+//! 1. `cost`, `search`, `ids`: the cost model, the parameters of searches, numbers of relations.
 //! 2. `ir`, `catalog`: rules and stored relations.
 //! 3. `resolve::message`, `resolve::flatten`, `resolve::expression`, `resolve::scope`: errors,
 //!    disjunctions, expressions and variables of a rule that is resolved.

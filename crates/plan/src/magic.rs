@@ -17,14 +17,14 @@
 
 use crate::catalog::RelationInfo;
 use crate::cost;
-use crate::ids::{PerPredicate, PerStored, PredicateId};
+use crate::ids::{Id, PerPredicate, PerStored, PredicateId};
 use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
 use crate::order;
 use crate::orderer::Orderer;
 use crate::pipeline::PipelinePlan;
 use crate::sizes::Sizes;
 use crate::step::Version;
-use crate::stratify::Group;
+use crate::stratify::{Group, components_of};
 use hashbrown::{HashMap, HashSet};
 
 /// Maximum number of copies of rules. A query that needs more is not rewritten.
@@ -47,7 +47,10 @@ pub(crate) fn rewrite(
         whole: HashSet::new(),
         copies: HashMap::new(),
         work: Vec::new(),
-        component: components(program),
+        component: PerPredicate::of_groups(
+            components_of(program).iter().map(Vec::as_slice),
+            program.predicates.len(),
+        ),
     };
     rewriter.want_whole(program.entry);
     loop {
@@ -339,16 +342,6 @@ pub(crate) fn unchanged_columns<'r>(
         }
     }
     unchanged
-}
-
-/// For each predicate, the index of its strongly connected component.
-fn components(program: &Program) -> PerPredicate<usize> {
-    let groups = crate::stratify::components_of(program);
-    let mut component = PerPredicate::filled(usize::MAX, program.predicates.len());
-    for (number, group) in groups.iter().enumerate() {
-        group.iter().for_each(|&predicate| component[predicate] = number);
-    }
-    component
 }
 
 /// Whether the query disables the rewriting.

@@ -12,7 +12,7 @@ use crate::stratify::Group;
 pub struct Plan {
     /// The rewritten rules.
     pub program: Program,
-    /// The stored relations, with the indexes of [`Program::stored`].
+    /// The stored relations, by the ids of [`Program::stored`].
     pub infos: PerStored<RelationInfo>,
     /// Strata in evaluation order. Each is a strongly connected component of the dependency graph.
     pub groups: Vec<GroupPlan>,
@@ -65,10 +65,8 @@ impl Plan {
         mut groups: Vec<GroupPlan>,
         constants: Vec<Constant>,
     ) -> Self {
-        let mut group_of = PerPredicate::filled(usize::MAX, program.predicates.len());
-        for (number, group) in groups.iter().enumerate() {
-            group.group.predicates.iter().for_each(|&predicate| group_of[predicate] = number);
-        }
+        let of_groups = groups.iter().map(|group| group.group.predicates.as_slice());
+        let group_of = PerPredicate::of_groups(of_groups, program.predicates.len());
         let read_by = |source: &Source| match *source {
             Source::Derived(read) => Some(group_of[read]),
             Source::Stored(_) => None,

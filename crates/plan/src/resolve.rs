@@ -22,7 +22,7 @@ pub(crate) use expression::call;
 pub use expression::{resolve_expression, resolve_over};
 
 use crate::catalog::{Catalog, RelationInfo};
-use crate::ids::{PerPredicate, PerStored, PredicateId};
+use crate::ids::{Id, PerPredicate, PerStored, PredicateId};
 use crate::ir::{PredicateKind, Program, Rule, Var};
 use flatten::flatten;
 use hashbrown::HashMap;
@@ -43,11 +43,11 @@ pub fn resolve(
         program: Program {
             predicates: PerPredicate::default(),
             rules: Vec::new(),
-            stored: PerStored::new(),
+            stored: PerStored::default(),
             entry: PredicateId::new(0),
             parameters: Vec::new(),
         },
-        infos: PerStored::new(),
+        infos: PerStored::default(),
         by_name: HashMap::new(),
         errors: Vec::new(),
     };

@@ -50,7 +50,7 @@ pub enum Step {
     },
     /// Joins with a derived relation.
     Derived {
-        /// The relation, as an index into [`Program::predicates`](crate::Program::predicates).
+        /// One of [`Program::predicates`](crate::Program::predicates).
         predicate: PredicateId,
         /// The rows that are read.
         version: Version,
@@ -63,7 +63,7 @@ pub enum Step {
     },
     /// Joins with a stored relation.
     Stored {
-        /// The relation, as an index into [`Program::stored`](crate::Program::stored).
+        /// One of [`Program::stored`](crate::Program::stored).
         stored: StoredId,
         /// The access path, as an index into [`RelationInfo::paths`](crate::RelationInfo::paths).
         path: usize,

@@ -42,10 +42,7 @@ enum Reads {
 pub(crate) fn stratify(program: &Program) -> Result<Vec<Group>, Diagnostic> {
     let reads = reads_of(program);
     let groups = components(&reads, program.entry);
-    let mut group_of = PerPredicate::filled(usize::MAX, reads.len());
-    for (number, group) in groups.iter().enumerate() {
-        group.iter().for_each(|&predicate| group_of[predicate] = number);
-    }
+    let group_of = PerPredicate::of_groups(groups.iter().map(Vec::as_slice), reads.len());
     let mut found = Vec::with_capacity(groups.len());
     for (number, mut predicates) in groups.into_iter().enumerate() {
         let mut is_recursive = false;

@@ -151,7 +151,7 @@ impl Types<'_> {
 mod tests {
     use super::*;
     use crate::catalog::ColumnInfo;
-    use crate::ids::{PredicateId, StoredId};
+    use crate::ids::{Id, PredicateId, StoredId};
     use crate::resolve_over;
 
     /// The type of an expression over `a: Int`, `s: String?`, and `x` of any type.
@@ -269,6 +269,6 @@ mod tests {
             body: std::iter::once(first).chain((1..65).map(twice)).collect(),
             span,
         };
-        assert_eq!(head_types(&rule, &PerStored::new()), [Some(Type::Int)]);
+        assert_eq!(head_types(&rule, &PerStored::default()), [Some(Type::Int)]);
     }
 }

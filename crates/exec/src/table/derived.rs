@@ -67,6 +67,7 @@ impl Index<PredicateId> for Tables {
 mod tests {
     use super::*;
     use crate::value::cell::Cell;
+    use plan::Id;
 
     #[test]
     fn what_tables_take_is_the_sum_of_them() {
