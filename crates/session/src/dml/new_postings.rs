@@ -4,7 +4,7 @@
 //! distinct words are sorted, and not the keys of all postings: documents come in key order.
 
 use crate::dml::extract::{Extract, NewRows};
-use crate::dml::posting_rows::{TermCounts, analyzed, append_posting, count_rows};
+use crate::dml::posting_rows::{analyzed, append_posting, count_rows};
 use base::{Batch, KeyspaceId};
 use exec::error::Result;
 use exec::storage::text_index::TextIndex;
@@ -156,12 +156,11 @@ impl NewRows for NewPostings<'_> {
         let TextIndex { postings, terms, .. } = self.index;
         let mut taken = vec![(postings.keyspace, self.rows(&words))];
         if is_last {
-            let mut counts: TermCounts =
-                words.iter().map(|&(word, at)| (word.to_owned(), self.counts[at])).collect();
-            if self.total.0 > 0 {
-                counts.insert(String::new(), self.total);
-            }
-            taken.push((terms.keyspace, count_rows(terms, &counts)));
+            // The empty word, which is the first one, has the counts of all words.
+            let total = (self.total.0 > 0).then_some(("", self.total));
+            let counts = words.iter().map(|&(word, number)| (word, self.counts[number]));
+            let counts = count_rows(terms, total.into_iter().chain(counts));
+            taken.push((terms.keyspace, counts));
         }
         self.pending = Pending::default();
         taken

@@ -23,7 +23,7 @@ pub(crate) struct Document {
 }
 
 /// Documents and occurrences of words; those of the empty word are documents and words altogether.
-pub(crate) type TermCounts = BTreeMap<String, (i64, i64)>;
+type TermCounts = BTreeMap<String, (i64, i64)>;
 
 /// The writes to a full-text index for changed rows.
 ///
@@ -43,7 +43,8 @@ pub(crate) fn posting_writes(
         change_postings(old, new, &mut kinds, &mut postings);
     })?;
     counts.retain(|_, counts| *counts != (0, 0));
-    let counts = count_rows(&index.terms, &counts);
+    let counts = counts.iter().map(|(word, counts)| (word.as_str(), *counts));
+    let counts = count_rows(&index.terms, counts);
     Ok(vec![
         part_writes(&index.postings, Kinds::PerRow(kinds), postings),
         part_writes(&index.terms, Kinds::Uniform(Kind::Merge), counts),
@@ -168,11 +169,14 @@ fn change_postings(
     }
 }
 
-/// Rows of counts.
-pub(crate) fn count_rows(path: &StoredPath, counts: &TermCounts) -> Batch {
+/// Rows of counts: words in order, each with its documents and occurrences.
+pub(crate) fn count_rows<'w>(
+    path: &StoredPath,
+    counts: impl Iterator<Item = (&'w str, (i64, i64))>,
+) -> Batch {
     let mut rows = Batch::new(&path.shape);
     let mut key = Vec::new();
-    for (word, &(documents, occurrences)) in counts {
+    for (word, (documents, occurrences)) in counts {
         key.clear();
         encode_str(word, &mut key);
         rows.keys.push(KeyRef::Bytes(&key));
