@@ -14,13 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import shutil
 import sqlite3
 import statistics
 from pathlib import Path
 from typing import Any
 
-from engine_process import EngineProcess, digits, in_turns, markdown, write_report
+from engine_process import EngineProcess, digits, in_turns, markdown, parsed, parser_of, write_report
 
 CITIES = 500
 
@@ -230,9 +229,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     engines: list[EngineProcess] = []
     report: dict[str, Any] = {"count": args.count, "file_mib": path.stat().st_size / 2**20, "of": {}}
     for name in args.engine:
-        folder = args.data / f"documents-{name}"
-        shutil.rmtree(folder, ignore_errors=True)
-        engine = EngineProcess(name, ENGINES[name], folder)
+        engine = EngineProcess(name, ENGINES[name], args.data / f"documents-{name}")
         loaded, load_s = engine.call("load", path)
         assert loaded == args.count, f"{name} has {loaded} documents"
         _, index_s = engine.call("index")
@@ -254,7 +251,6 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     for engine in engines:
         report["of"][engine.name]["peak, MiB"] = engine.peak_mib
         engine.end()
-        shutil.rmtree(args.data / f"documents-{engine.name}", ignore_errors=True)
     path.unlink()
     return report
 
@@ -268,14 +264,9 @@ def shown(report: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, ENGINES, rounds=7)
     parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--engine", nargs="+", choices=list(ENGINES), default=list(ENGINES))
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "data" / "search")
-    parser.add_argument("--out", type=Path, help="a folder for the report, as JSON and Markdown")
-    args = parser.parse_args()
-    args.data.mkdir(parents=True, exist_ok=True)
+    args = parsed(parser)
     report = measure(args)
     write_report(args, f"documents-{args.count}", shown(report), report)
 

@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import os
 import platform
-import statistics
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,11 +44,16 @@ def serve(connection: Connection, make: Callable[..., Any], args: tuple[Any, ...
 class EngineProcess:
     """Calls the methods of an engine in its process."""
 
-    def __init__(self, name: str, make: Callable[..., Any], *args: Any) -> None:
-        """Starts the process. `make` is a class at the top of a module, `args` its arguments."""
+    def __init__(self, name: str, make: Callable[..., Any], folder: Path, *args: Any) -> None:
+        """Starts the process with an empty folder, which is removed at the end.
+
+        `make` is a class at the top of a module; its arguments are the folder and `args`.
+        """
+        shutil.rmtree(folder, ignore_errors=True)
+        self.folder = folder
         context = multiprocessing.get_context("spawn")
         self.connection, child = context.Pipe()
-        self.process = context.Process(target=serve, args=(child, make, args), daemon=True)
+        self.process = context.Process(target=serve, args=(child, make, (folder, *args)), daemon=True)
         self.process.start()
         child.close()
         self.name = name
@@ -66,9 +71,10 @@ class EngineProcess:
         return reply, seconds
 
     def end(self) -> None:
-        """Ends the process."""
+        """Ends the process, and removes its data."""
         self.connection.close()
         self.process.join()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def in_turns(engines: Sequence[EngineProcess], rounds: int) -> Iterator[EngineProcess]:
@@ -78,9 +84,21 @@ def in_turns(engines: Sequence[EngineProcess], rounds: int) -> Iterator[EnginePr
         yield from (*engines[shift:], *engines[:shift])
 
 
-def medians(times: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """The median of each engine's figures."""
-    return {name: statistics.median(values) for name, values in times.items()}
+def parser_of(documentation: str | None, engines: Mapping[str, Any], rounds: int) -> argparse.ArgumentParser:
+    """The arguments that all benches of this folder have."""
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--engine", nargs="+", choices=list(engines), default=list(engines))
+    parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "data" / "search")
+    parser.add_argument("--out", type=Path, help="a folder for the report, as JSON and Markdown")
+    return parser
+
+
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The arguments of the command line; makes the folder for data."""
+    args = parser.parse_args()
+    args.data.mkdir(parents=True, exist_ok=True)
+    return args
 
 
 def digits(figure: float) -> str:

@@ -12,7 +12,6 @@ frequent words a higher weight.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -20,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine_process import EngineProcess, digits, in_turns, markdown, write_report
+from engine_process import EngineProcess, digits, in_turns, markdown, parsed, parser_of, write_report
 
 COZO_MAX = 20_000
 """The most paragraphs that CozoDB indexes in a time that a bench can have."""
@@ -181,13 +180,11 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     engines: list[EngineProcess] = []
     report: dict[str, Any] = {"count": args.count, "build": {}, "queries": {}}
     for name in names:
-        folder = args.data / f"text-{name}"
-        shutil.rmtree(folder, ignore_errors=True)
-        engine = EngineProcess(name, ENGINES[name], folder)
+        engine = EngineProcess(name, ENGINES[name], args.data / f"text-{name}")
         _, load_s = engine.call("load", args.texts, args.count)
         _, build_s = engine.call("index")
         report["build"][name] = {"load_s": load_s, "index_s": build_s, "peak_mib": engine.peak_mib}
-        report["build"][name]["folder_mib"] = size_mib(folder)
+        report["build"][name]["folder_mib"] = size_mib(engine.folder)
         print(name, report["build"][name], flush=True)
         engines.append(engine)
     for kind, queries in QUERIES.items():
@@ -205,7 +202,6 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             report["queries"][query] = {"kind": kind, "of": of, "rows": len(rows[names[0]])}
     for engine in engines:
         engine.end()
-        shutil.rmtree(args.data / f"text-{engine.name}", ignore_errors=True)
     return report
 
 
@@ -239,15 +235,10 @@ def shown(report: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, ENGINES, rounds=7)
     parser.add_argument("--texts", type=Path, required=True, help="a file with a text in each line, plain or .zst")
     parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--engine", nargs="+", choices=list(ENGINES), default=list(ENGINES))
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "data" / "search")
-    parser.add_argument("--out", type=Path, help="a folder for the report, as JSON and Markdown")
-    args = parser.parse_args()
-    args.data.mkdir(parents=True, exist_ok=True)
+    args = parsed(parser)
     report = measure(args)
     write_report(args, f"text-{args.count}", shown(report), report)
 

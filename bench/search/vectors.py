@@ -13,14 +13,15 @@ after half of the vectors were removed and put again. CozoDB takes part below 5,
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from engine_process import EngineProcess, digits, in_turns, markdown, write_report
+from engine_process import EngineProcess, digits, in_turns, markdown, parsed, parser_of, write_report
 from numpy.typing import NDArray
 
 LINKS = 16
@@ -72,7 +73,32 @@ def recall(vectors: Floats, queries: Ids, truth: Ids, found: Ids) -> float:
     return hits / truth.size
 
 
-class Quipu:
+class Engine(ABC):
+    """An engine with all vectors."""
+
+    vectors: Floats
+    ef = 64
+
+    def candidates(self, ef: int) -> None:
+        """Sets the candidates of a search."""
+        self.ef = ef
+
+    @abstractmethod
+    def nearest(self, query: NDArray[np.float32]) -> Sequence[int]:
+        """The ids of the nearest vectors."""
+
+    def one(self, ids: Ids) -> tuple[float, Ids]:
+        """Milliseconds of a call, and what was found."""
+        times, found = [], np.full((len(ids), NEAREST), -1)
+        for number, query in enumerate(ids):
+            start = time.perf_counter()
+            keys = self.nearest(self.vectors[query])
+            times.append(time.perf_counter() - start)
+            found[number, : len(keys)] = keys
+        return statistics.median(times) * 1e3, found
+
+
+class Quipu(Engine):
     """Quipu: a relation with a vector index."""
 
     def __init__(self, folder: Path, vectors: Floats) -> None:
@@ -83,7 +109,6 @@ class Quipu:
         self.vectors = vectors
         self.database.run(f":create vectors {{id: Int => v: <F32; {vectors.shape[1]}>}}")
         self.put(np.arange(len(vectors)))
-        self.ef = 64
 
     def put(self, ids: Ids) -> None:
         """Puts rows."""
@@ -100,20 +125,10 @@ class Quipu:
             f"m: {LINKS}, ef_construction: {CANDIDATES}}}"
         )
 
-    def candidates(self, ef: int) -> None:
-        """Sets the candidates of a search."""
-        self.ef = ef
-
-    def one(self, ids: Ids) -> tuple[float, Ids]:
-        """Milliseconds of a call, and what was found."""
+    def nearest(self, query: NDArray[np.float32]) -> Sequence[int]:
+        """The rows that are nearest to a vector."""
         script = f"?[d, id] := ~vectors:near{{id | query: vec($q), k: 10, ef: {self.ef}, bind_distance: d}} :order d"
-        times, found = [], np.full((len(ids), NEAREST), -1)
-        for number, query in enumerate(ids):
-            start = time.perf_counter()
-            rows = self.database.run(script, {"q": self.vectors[query]}).rows()
-            times.append(time.perf_counter() - start)
-            found[number, : len(rows)] = [row[1] for row in rows]
-        return statistics.median(times) * 1e3, found
+        return [row[1] for row in self.database.run(script, {"q": query}).rows()]
 
     def batch(self, ids: Ids) -> None:
         """All queries in one call. Their vectors are in the relation."""
@@ -129,7 +144,7 @@ class Quipu:
         self.put(ids)
 
 
-class Usearch:
+class Usearch(Engine):
     """usearch with one thread."""
 
     def __init__(self, folder: Path, vectors: Floats) -> None:
@@ -149,15 +164,9 @@ class Usearch:
         """Sets the candidates of a search."""
         self.index.expansion_search = ef
 
-    def one(self, ids: Ids) -> tuple[float, Ids]:
-        """Milliseconds of a call, and what was found."""
-        times, found = [], np.full((len(ids), NEAREST), -1)
-        for number, query in enumerate(ids):
-            start = time.perf_counter()
-            keys = self.index.search(self.vectors[query], NEAREST, threads=1).keys
-            times.append(time.perf_counter() - start)
-            found[number, : len(keys)] = keys
-        return statistics.median(times) * 1e3, found
+    def nearest(self, query: NDArray[np.float32]) -> Sequence[int]:
+        """The keys that are nearest to a vector."""
+        return self.index.search(query, NEAREST, threads=1).keys
 
     def batch(self, ids: Ids) -> None:
         """All queries in one call."""
@@ -169,7 +178,7 @@ class Usearch:
         self.index.add(ids, self.vectors[ids], threads=1)
 
 
-class Hnswlib:
+class Hnswlib(Engine):
     """hnswlib with one thread."""
 
     def __init__(self, folder: Path, vectors: Floats) -> None:
@@ -189,15 +198,9 @@ class Hnswlib:
         """Sets the candidates of a search."""
         self.index.set_ef(ef)
 
-    def one(self, ids: Ids) -> tuple[float, Ids]:
-        """Milliseconds of a call, and what was found."""
-        times, found = [], np.full((len(ids), NEAREST), -1)
-        for number, query in enumerate(ids):
-            start = time.perf_counter()
-            keys, _ = self.index.knn_query(self.vectors[query], NEAREST)
-            times.append(time.perf_counter() - start)
-            found[number] = keys[0]
-        return statistics.median(times) * 1e3, found
+    def nearest(self, query: NDArray[np.float32]) -> Sequence[int]:
+        """The keys that are nearest to a vector."""
+        return self.index.knn_query(query, NEAREST)[0][0]
 
     def batch(self, ids: Ids) -> None:
         """All queries in one call."""
@@ -210,7 +213,7 @@ class Hnswlib:
         self.index.add_items(self.vectors[ids], ids, replace_deleted=True)
 
 
-class Cozo:
+class Cozo(Engine):
     """CozoDB in memory."""
 
     def __init__(self, folder: Path, vectors: Floats) -> None:
@@ -221,7 +224,6 @@ class Cozo:
         self.vectors = vectors
         self.client.run(f":create vectors {{id: Int => v: <F32; {vectors.shape[1]}>}}")
         self.put(np.arange(len(vectors)))
-        self.ef = 64
 
     def put(self, ids: Ids) -> None:
         """Puts rows."""
@@ -235,22 +237,12 @@ class Cozo:
             f"m: {LINKS}, ef_construction: {CANDIDATES}}}"
         )
 
-    def candidates(self, ef: int) -> None:
-        """Sets the candidates of a search."""
-        self.ef = ef
-
-    def one(self, ids: Ids) -> tuple[float, Ids]:
-        """Milliseconds of a call, and what was found."""
+    def nearest(self, query: NDArray[np.float32]) -> Sequence[int]:
+        """The rows that are nearest to a vector."""
         script = (
             f"?[d, id] := ~vectors:near{{id | query: q, k: 10, ef: {self.ef}, bind_distance: d}}, q = vec($q) :order d"
         )
-        times, found = [], np.full((len(ids), NEAREST), -1)
-        for number, query in enumerate(ids):
-            start = time.perf_counter()
-            rows = self.client.run(script, {"q": self.vectors[query].tolist()})["rows"]
-            times.append(time.perf_counter() - start)
-            found[number, : len(rows)] = [row[1] for row in rows]
-        return statistics.median(times) * 1e3, found
+        return [row[1] for row in self.client.run(script, {"q": query.tolist()})["rows"]]
 
     def batch(self, ids: Ids) -> None:
         """All queries in one call. Their vectors are in the relation."""
@@ -278,9 +270,7 @@ def measure(args: argparse.Namespace, vectors: Floats) -> dict[str, Any]:
     engines: list[EngineProcess] = []
     report: dict[str, Any] = {"vectors": list(vectors.shape), "of": {}}
     for name in names:
-        folder = args.data / f"vectors-{name}"
-        shutil.rmtree(folder, ignore_errors=True)
-        engine = EngineProcess(name, ENGINES[name], folder, vectors)
+        engine = EngineProcess(name, ENGINES[name], args.data / f"vectors-{name}", vectors)
         _, build_s = engine.call("build")
         report["of"][name] = {"build, s": build_s}
         print(name, build_s, flush=True)
@@ -308,7 +298,6 @@ def measure(args: argparse.Namespace, vectors: Floats) -> dict[str, Any]:
         figures[f"recall then, ef {args.ef[-1]}"] = recall(vectors, queries, truth, found)
         figures["peak, MiB"] = engine.peak_mib
         engine.end()
-        shutil.rmtree(args.data / f"vectors-{engine.name}", ignore_errors=True)
     return report
 
 
@@ -325,19 +314,14 @@ def shown(report: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, ENGINES, rounds=5)
     parser.add_argument("--data-set", choices=["digits", "lsa", "random"], default="digits")
     parser.add_argument("--texts", type=Path, help="texts for `lsa`, one in each line, plain or .zst")
     parser.add_argument("--count", type=int, default=50_000, help="vectors of `lsa` and `random`")
     parser.add_argument("--dimensions", type=int, default=48, help="numbers in a vector of `lsa` and `random`")
     parser.add_argument("--queries", type=int, default=1_000)
     parser.add_argument("--ef", type=int, nargs="+", default=[16, 64])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--engine", nargs="+", choices=list(ENGINES), default=list(ENGINES))
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "data" / "search")
-    parser.add_argument("--out", type=Path, help="a folder for the report, as JSON and Markdown")
-    args = parser.parse_args()
-    args.data.mkdir(parents=True, exist_ok=True)
+    args = parsed(parser)
     if args.data_set == "digits":
         vectors = digits_of_sklearn()
     elif args.data_set == "lsa":
