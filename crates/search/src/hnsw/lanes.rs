@@ -5,10 +5,10 @@
 //! additions is fixed, and no product is fused with a sum.
 //!
 //! # Why unsafe here
-//! With AVX2, which is chosen while running, an instruction adds eight floats in place of four.
-//! Safe code cannot call a function for instructions that the processor may lack. Of 4,000 vectors
-//! of 384 numbers, a graph was built in 0.84 of the time, and half were removed in 0.74 of it; of
-//! 48 numbers, in 0.97 and 0.88 (`bench/results/2026-11-28-search.md`).
+//! AVX2 is chosen at run time; its instructions add eight floats instead of four. Safe code cannot
+//! call a function for instructions that the processor may lack. Of 4,000 vectors of 384 numbers, a
+//! graph was built in 0.84 of the time, and half were removed in 0.74 of it; of 48 numbers, in 0.97
+//! and 0.88 (`bench/results/2026-11-28-search.md`).
 #![allow(unsafe_code)]
 
 /// Sums that are added up side by side.
