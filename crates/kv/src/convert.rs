@@ -22,6 +22,11 @@ pub(crate) fn with_kinds<R>(kinds: &Kinds, f: impl FnOnce(memtable::Kinds<'_>) -
     }
 }
 
+/// An error of kind [`ErrorKind::InvalidInput`].
+pub(crate) fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, message)
+}
+
 /// Converts a tree's error.
 pub(crate) fn tree_error(error: lsm::Error) -> Error {
     match error {

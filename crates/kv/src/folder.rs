@@ -1,4 +1,4 @@
-//! The folder of a database: the names in it, and folders whose names are durable.
+//! Names in the folder of a database, and functions that create and hold folders.
 
 use crate::convert::env_error;
 use env::{Env, EnvError, HeldFolder};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Name of the file that the process that writes has locked.
+/// Name of the file that the writing process locks.
 pub(crate) const LOCK: &str = "LOCK";
 /// Name of the folder of tables.
 pub(crate) const TABLES: &str = "tables";
@@ -79,11 +79,7 @@ pub(crate) fn missing(folder: &Path) -> Error {
 
 /// The folder that contains a path.
 pub(crate) fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        Some(_) => Path::new("."),
-        None => Path::new("/"),
-    }
+    path.parent().map_or(Path::new("/"), or_here)
 }
 
 /// `path` with `.ending` appended.

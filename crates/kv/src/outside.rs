@@ -5,11 +5,12 @@
 //! A file among the tables of a database, or in a backup, is removed or taken for damage at the
 //! next opening. Nobody intends that; a path with `..` or a link in it leads there by mistake.
 
+use crate::convert::invalid;
 use crate::folder::{TABLES, WAL};
 use env::Env;
 use lsm::manifest::CURRENT;
 use std::path::{Path, PathBuf};
-use store::{Error, ErrorKind, Result};
+use store::Result;
 
 /// Returns the folder of the database or backup that contains `path`, at any depth. Links in `path`
 /// must be resolved; `exists` tells which paths exist.
@@ -43,8 +44,4 @@ pub(crate) fn check_is_folder(env: &dyn Env, path: &Path) -> Result<()> {
         // Other errors are left to the operation that uses the path next.
         _ => Ok(()),
     }
-}
-
-fn invalid(message: String) -> Error {
-    Error::new(ErrorKind::InvalidInput, message)
 }

@@ -29,7 +29,7 @@
 
 use crate::backup::archive::{Reader, is_archive_name, read_all};
 use crate::backup::list::{Entry, LIST, List, misfit, read_list};
-use crate::convert::{env_error, tree_error};
+use crate::convert::{env_error, invalid, tree_error};
 use crate::folder::{
     LOCK, TABLES, WAL, beside, create_folder, create_folder_within, create_private_folder, parent,
 };
@@ -369,8 +369,4 @@ impl New {
         self.file.sync().map_err(env_error)?;
         Ok(self.sum.finish())
     }
-}
-
-fn invalid(message: String) -> Error {
-    Error::new(ErrorKind::InvalidInput, message)
 }

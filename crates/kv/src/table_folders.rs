@@ -1,4 +1,5 @@
-//! The folders that contain a database's tables: its own one, and those that the user adds.
+//! The folders that contain a database's tables: `tables` in its own folder, and those that the
+//! user adds.
 
 use crate::convert::env_error;
 use crate::folder::{TABLES, create_folder_within, create_private_folder, hold_within};

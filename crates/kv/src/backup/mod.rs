@@ -15,7 +15,7 @@
 pub(crate) mod archive;
 pub(crate) mod list;
 
-use crate::convert::{env_error, tree_error};
+use crate::convert::{env_error, invalid, tree_error};
 use crate::folder::{
     TABLES, WAL, beside, create_folder, create_folder_within, create_private_folder, parent,
 };
@@ -634,8 +634,4 @@ fn entry_of(name: String, content: &[u8]) -> Entry {
 /// Whether two handles are one environment: only then does a path mean the same file in both.
 fn is_same(a: &Arc<dyn Env>, b: &Arc<dyn Env>) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
-}
-
-fn invalid(message: String) -> Error {
-    Error::new(ErrorKind::InvalidInput, message)
 }

@@ -1,12 +1,12 @@
-//! The names beside the target of a restore, and the renames between them: also where the restore
-//! was interrupted.
+//! The names beside the target of a restore, and the renames between them. Also completes or undoes
+//! a restore that was interrupted.
 //!
 //! # Invariants
 //! 1. At any time either the old database or the new one is whole, under the target's name or one
 //!    of these names; each rename is durable before the next.
 //! 2. Only folders with the restore's mark are removed.
 
-use crate::convert::env_error;
+use crate::convert::{env_error, invalid};
 use crate::folder::{LOCK, TABLES, WAL, beside, create_folder_within, parent};
 use crate::removal::{MARK, clear, remove_database, remove_outer_tables};
 use base::mark::{self, Mark};
@@ -296,8 +296,4 @@ fn keep_access(env: &dyn Env, old: &Path, new: &Path) -> Result<()> {
         }
     }
     copy(old, new)
-}
-
-fn invalid(message: String) -> Error {
-    Error::new(ErrorKind::InvalidInput, message)
 }
