@@ -179,7 +179,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) at: Positions,
 }
 
-/// Values of a column that are no vertices.
+/// Values of a column that are not valid vertices.
 #[derive(Default)]
 struct Unfit {
     count: u64,
@@ -510,8 +510,8 @@ fn plain(array: &dyn Array, to: &DataType) -> ArrayRef {
     converted.unwrap_or_else(|| array.slice(0, array.len()))
 }
 
-/// The largest whole number up to which floats of a type hold all whole numbers, and its logarithm
-/// to base 2. Above it a float may be the rounded value of another number.
+/// The largest number up to which every whole number is exact as a float of this type, and its
+/// logarithm to base 2. A larger float may be a rounded value.
 #[must_use]
 pub fn whole_max(of: &DataType) -> (f64, u32) {
     let bits = match of {

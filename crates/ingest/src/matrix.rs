@@ -1,15 +1,15 @@
-//! The head of a Matrix Market file.
+//! Size and symmetry of the matrix in a Matrix Market file.
 
-/// The size line of a matrix, and how its other half follows from the entries.
+/// The size line of a Matrix Market file, and the symmetry of its matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// Rows and columns.
+    /// Rows.
     pub rows: u64,
     /// Columns.
     pub columns: u64,
-    /// Entries that the file says it has.
+    /// Entries in the file, as its size line says.
     pub entries: u64,
-    /// How the other half follows.
+    /// How the other half follows from the entries.
     pub(crate) mirror: Mirror,
 }
 

@@ -1,4 +1,4 @@
-//! The first records of a text. Delimiter and columns are detected from their fields.
+//! Reads the first records of a text file, to detect its delimiter and columns.
 
 use crate::{
     error::{InputError, show},

@@ -1,4 +1,4 @@
-//! The syntax of a text of records: the delimiter of fields, quotes and comments.
+//! The syntax of a delimited text file: delimiter, quotes and comments.
 
 /// The separator of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

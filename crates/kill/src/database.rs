@@ -1,4 +1,4 @@
-//! The databases that children write: their options, their graphs, and the texts of their errors.
+//! Options, graph names and error messages of the databases that children write.
 
 use quipu::{Durability, GraphOptions, Options, WeightType};
 

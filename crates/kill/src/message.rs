@@ -1,4 +1,4 @@
-//! Reports of a child to the process that kills it.
+//! Messages from a child to the process that kills it.
 
 use crate::outcome::Outcome;
 use std::io::Write;

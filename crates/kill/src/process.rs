@@ -1,10 +1,11 @@
-//! Waits for the time of a kill, and kills.
+//! Kills children, at random times.
 
 use crate::outcome::Outcome;
 use std::process::Child;
 use std::time::Duration;
 
-/// Sleeps until the random time of a kill; it never waits for an event.
+/// Sleeps until the random time of a kill or a fork, or between two looks at a state that changes
+/// without a signal. No check relies on the length of the sleep.
 pub(crate) fn wait_us(us: u64) {
     std::thread::sleep(Duration::from_micros(us));
 }

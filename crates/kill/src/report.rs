@@ -23,7 +23,7 @@ const PHASES: [&str; 12] = [
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) seed: u64,
-    /// The kind of data that the children write: graphs, blobs or counters.
+    /// The kind of data that the children write: graphs, blobs, counters or rows.
     pub(crate) work: &'static str,
     pub(crate) kills: u64,
     /// Kills by the kind of operation in flight. If two were in flight, the rarer kind counts.

@@ -1,5 +1,5 @@
-//! Verifications after a kill, for blobs, counters and rows: how one opens the database, and its
-//! parts that depend on the data.
+//! Verification of a database after a kill: how it is opened, and the trait that blobs, counters
+//! and rows implement.
 
 use crate::ops::{Random, STREAMS};
 use crate::outcome::Outcome;

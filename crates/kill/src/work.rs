@@ -58,10 +58,10 @@ impl Work {
         }
     }
 
-    /// The verifier of a database with this seed. Graphs have none: `parent.rs` verifies them.
+    /// The verifier of a database with this seed. Graphs have none: `parent` verifies them.
     pub(crate) fn verifier(self, seed: u64) -> Outcome<Box<dyn Verifier>> {
         match self {
-            Self::Graphs => Err("graphs are judged elsewhere".to_owned()),
+            Self::Graphs => Err("`parent` verifies graphs".to_owned()),
             Self::Blobs => Ok(Box::new(blobs::BlobsVerifier::new(seed))),
             Self::Counters => Ok(Box::new(counters::CountersVerifier::new(seed))),
             Self::Rows => Ok(Box::new(rows::RowsVerifier::new(seed))),

@@ -1,4 +1,4 @@
-//! A thread of a child that runs numbered operations, and reports the start and the end of each.
+//! Runs the numbered operations of one thread of a child, and reports the start and end of each.
 
 use crate::message::Message;
 use crate::outcome::Outcome;

@@ -21,7 +21,7 @@
 //! 4. `read::thresholds`, `context`: options, cache and files that all trees share.
 //! 5. `table`, `memtable`, `version`: tables, the newest writes, and the tables of a tree.
 //! 6. `read`: reads of memtables and tables at a snapshot.
-//! 7. `run_writer`, `compaction`, `manifest`: writes runs of tables, merges them, and notes them.
+//! 7. `run_writer`, `compaction`, `manifest`: runs of tables are written, merged and recorded.
 //! 8. `counted`, `flush`, `tree`: a tree.
 
 pub(crate) mod changes;

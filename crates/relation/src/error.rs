@@ -1,4 +1,4 @@
-//! Errors about what callers pass.
+//! Errors of invalid input.
 
 use store::{Error, ErrorKind};
 

@@ -1,4 +1,4 @@
-//! Paths into columns of JSON, by which an index can order rows.
+//! Paths into JSON columns. An index can have them as columns.
 
 use model::{JsonStep, Value};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Names that entries of the catalog may have.
+//! The rule for names of catalog entries.
 
 use crate::error::invalid;
 use store::Result;

@@ -1,8 +1,7 @@
 //! Runs tasks as coroutines on one thread.
 //!
 //! A task has a stack of its own, so the engine's ordinary code can be suspended in the middle: at
-//! an operation of the environment, at a lock that another task holds, at a signal that has not
-//! come.
+//! an operation of the environment, at a lock that another task holds, while it waits for a signal.
 //!
 //! # Unsafe
 //! A coroutine gets its yielder as a reference to its own stack, and code deep in its calls must
@@ -51,7 +50,7 @@ impl Body {
         }
     }
 
-    /// Keeps the stack of a task that has ended for another one.
+    /// Keeps the stack of this ended task for a later one.
     pub(crate) fn reuse_stack(self) {
         STACKS.with(|stacks| stacks.borrow_mut().push(self.0.into_stack()));
     }

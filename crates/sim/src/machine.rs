@@ -207,9 +207,7 @@ impl Shared {
             self.pause();
         }
     }
-}
 
-impl Shared {
     /// Lets another task run, if one can; the running one stays ready.
     fn pause(&self) {
         // No switch while a panic unwinds: the count of panics belongs to the thread, not to the

@@ -1,7 +1,7 @@
 //! Runs the tasks of a machine; the seed decides which one runs.
 //!
-//! `Sim::run` calls [`run`]. `env` and `machine` switch tasks at every operation, and this does
-//! where a task finds a lock taken.
+//! `Sim::run` calls [`run`]. Tasks switch in `env` and `machine`, at operations of the environment,
+//! and here, where they find a lock taken.
 
 #![allow(unsafe_code)] // The hook of locks gets no argument, so it finds the machine by a pointer.
 

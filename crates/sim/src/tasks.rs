@@ -1,4 +1,4 @@
-//! The tasks of a machine, and the choice of the next one that runs.
+//! The tasks of a machine: what each waits for, and the choice of the next one to run.
 //!
 //! Jobs are tasks that start when a worker of their process is free, as in the real environment:
 //! one worker runs flushes only, the others flushes, foreground jobs and compactions, in this

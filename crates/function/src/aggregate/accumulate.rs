@@ -1,4 +1,4 @@
-//! The state of an aggregate for one group, and the memory that values in it take.
+//! The state of an aggregate for one group, and the estimated memory of its values.
 
 use crate::failure::Failure;
 use model::{Json, Value, Vector};

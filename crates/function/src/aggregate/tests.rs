@@ -1,4 +1,4 @@
-//! Aggregates of lists, as lines of text.
+//! Golden tests: aggregates of lists, with results as text.
 
 use super::*;
 use crate::testing::evaluate;

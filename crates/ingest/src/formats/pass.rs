@@ -1,4 +1,4 @@
-//! One pass over a file, which each format implements.
+//! The trait of the readers of graph formats.
 
 use super::sink::Sink;
 use crate::error::Error;

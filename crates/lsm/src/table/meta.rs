@@ -1,4 +1,4 @@
-//! The description of a table, as the manifest has it.
+//! Metadata of a table, as the manifest records it.
 
 use base::{Key, TableId};
 use std::sync::Arc;

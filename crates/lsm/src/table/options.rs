@@ -1,6 +1,6 @@
-//! Choices for writing a table.
+//! Options of new tables: block sizes, filters, compression.
 
-/// Choices for writing a table.
+/// Options for writing a table.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
     /// Rows in a block, at most.

@@ -1,11 +1,12 @@
-//! A table's part of a file, read as if it was a file; and reads of tables' files.
+//! Reads of table files. A table in a shared file is read through a [`Section`], as if it had its
+//! own file.
 
 use base::Corruption;
 use env::{EnvError, FileRead, RandomReadFile, ReadRequest};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads a part of a file as if it was one.
+/// A part of a file, read as if it were a file.
 #[derive(Debug)]
 pub(crate) struct Section {
     file: Arc<dyn RandomReadFile>,

@@ -1,4 +1,4 @@
-//! The files that hold tables of several trees, as long as their tables are in use.
+//! Counts the tables in use of each file that holds tables of several trees.
 
 use super::meta::TableMeta;
 use base::TableId;

@@ -1,4 +1,4 @@
-//! Reads the values that several headers lack, in one batch.
+//! Reads separated values of several blocks in one batch.
 
 use super::apart::{Apart, Value};
 use super::block::Block;
@@ -59,7 +59,7 @@ pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<
     let (mut values, mut missing, mut reads) =
         (Vec::with_capacity(wanted.len()), Vec::new(), Vec::new());
     for (i, &(block, row)) in wanted.iter().enumerate() {
-        let (apart, strings) = lacked(block);
+        let (apart, strings) = separated(block);
         let span = strings.span(row);
         if let Some(value) = apart.kept(row) {
             prefetch_front(&value, FETCHED_LINES);
@@ -78,12 +78,12 @@ pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<
         missing.push(i);
     }
     if let Err(error) = read_files(&mut reads) {
-        let mut cut = missing.iter().map(|&i| lacked(wanted[i].0).0.cut(&error));
+        let mut cut = missing.iter().map(|&i| separated(wanted[i].0).0.cut(&error));
         return Err(cut.find_map(|damage| damage).map_or_else(|| error.into(), Into::into));
     }
     for (i, read) in missing.into_iter().zip(reads) {
         let (block, row) = wanted[i];
-        let (apart, strings) = lacked(block);
+        let (apart, strings) = separated(block);
         apart.check(strings, row, &read.buf)?;
         if keep && apart.is_wanted(row) {
             apart.keep(row, &Value::from(&*read.buf));
@@ -93,8 +93,9 @@ pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<
     Ok(values)
 }
 
-/// The values that a head lacks, and what it says of them.
-fn lacked(block: &Block) -> (&Apart, &ApartReader<'_>) {
+/// The separated values of a block that is a header, and the places and checksums that it has of
+/// them.
+fn separated(block: &Block) -> (&Apart, &ApartReader<'_>) {
     match (block.apart(), block.apart_strings()) {
         (Some(apart), Some(strings)) => (apart, strings),
         _ => unreachable!("the block is a head"),

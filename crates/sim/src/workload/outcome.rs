@@ -1,4 +1,4 @@
-//! How a step ends, and what the error of a commit means.
+//! The result of a step, and whether a failed commit can have taken effect.
 
 use store::ErrorKind;
 

@@ -1,4 +1,4 @@
-//! The views of an open database, whose commits are reported to the model.
+//! Blobs and write buffers over an open store. Their commits are reported to the model.
 
 use crate::workload::recorder::Recorder;
 use crate::workload::spaces::{BLOBS, CHUNK_BYTES, LARGE, LARGE_BYTES_MIN, NAMES};

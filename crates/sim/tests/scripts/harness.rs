@@ -1,4 +1,4 @@
-//! Tasks that run scripts until an operation, and what an interruption leaves of them.
+//! Runs the tasks of a crash test, crashes the machine at an operation, and checks the database.
 
 use env::{Env, MemoryEnv};
 use kv::{Kv, KvOptions};
