@@ -30,7 +30,7 @@ use env::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use env::{EnvError, RandomReadFile};
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// In ranges of at most this many consecutive rows, values are kept and taken from the cache one by
 /// one. In longer ranges they are read.
@@ -65,18 +65,20 @@ pub(super) type Place = Mutex<Option<Value>>;
 /// Where a header, and with it the kept values, is in the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
-    pub(super) keeper: Arc<dyn Keeper>,
+    /// The places of its table's blocks, as long as the table is open.
+    pub(super) keeper: Weak<dyn Keeper>,
     /// Number of the block.
     pub(super) index: usize,
     /// Nobody else caches the read values.
     pub(super) direct: bool,
 }
 
-/// The cache of a table's headers. It counts the values that are kept beside them.
+/// The cached headers of a table. The cache counts the values that are kept beside them, and this
+/// module does not know the cache, which contains such values.
 pub(super) trait Keeper: fmt::Debug + Send + Sync {
-    /// Keeps a value of a row in `values`, if they are those of the header that is cached for the
+    /// Keeps the value of a row in `values`, if they belong to the header that is cached for the
     /// block with this number.
-    fn keep(&self, index: usize, values: &Apart, row: usize, value: &Value);
+    fn keep(self: Arc<Self>, index: usize, values: &Apart, row: usize, value: &Value);
 }
 
 /// Bytes of memory that a kept value takes.
@@ -160,11 +162,13 @@ impl Apart {
 
     /// Keeps a value that was just read.
     pub(super) fn keep(&self, row: usize, value: &Value) {
-        self.home.keeper.keep(self.home.index, self, row, value);
+        if let Some(keeper) = self.home.keeper.upgrade() {
+            keeper.keep(self.home.index, self, row, value);
+        }
     }
 
-    /// Appends the values of some rows. `strings` is what their header says of them. The caller
-    /// appends the validity.
+    /// Appends the values of some rows. `strings` has their places and checksums, from the header.
+    /// The caller appends the validity.
     ///
     /// # Errors
     /// A failed read, or corruption; `out` is then as it was.

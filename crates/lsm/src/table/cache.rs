@@ -103,7 +103,7 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Box<[Slot]>,
-    counters: Arc<Counters>,
+    pub(super) cache: Arc<BlockCache>,
 }
 
 #[derive(Debug, Default)]
@@ -165,9 +165,9 @@ impl BlockCache {
     }
 
     /// Empty slots for a table of `blocks` blocks.
-    pub(super) fn slots(&self, blocks: usize) -> Arc<Slots> {
+    pub(super) fn slots(self: &Arc<Self>, blocks: usize) -> Arc<Slots> {
         let slots = (0..blocks).map(|_| Slot::default()).collect();
-        Arc::new(Slots { slots, counters: Arc::clone(&self.counters) })
+        Arc::new(Slots { slots, cache: Arc::clone(self) })
     }
 
     /// Counts bytes that stay in memory until the reservation is dropped.
@@ -356,7 +356,7 @@ impl Slots {
 
     /// Counts a block that has to be read.
     pub(super) fn count_miss(&self) {
-        self.counters.misses.fetch_add(1, Relaxed);
+        self.cache.counters.misses.fetch_add(1, Relaxed);
     }
 
     /// Bytes that the empty slots take.
@@ -369,24 +369,15 @@ impl Drop for Slots {
     fn drop(&mut self) {
         for slot in &self.slots {
             if let Some(block) = slot.block.swap(None) {
-                self.counters.forget(&block);
+                self.cache.counters.forget(&block);
             }
         }
     }
 }
 
-/// Keeps values of one table's blocks.
-#[derive(Debug)]
-pub(super) struct TableValues {
-    pub(super) cache: Arc<BlockCache>,
-    pub(super) slots: Weak<Slots>,
-}
-
-impl Keeper for TableValues {
-    fn keep(&self, index: usize, values: &Apart, row: usize, value: &Value) {
-        if let Some(slots) = self.slots.upgrade() {
-            self.cache.insert_value(&slots, index, values, row, value);
-        }
+impl Keeper for Slots {
+    fn keep(self: Arc<Self>, index: usize, values: &Apart, row: usize, value: &Value) {
+        self.cache.insert_value(&self, index, values, row, value);
     }
 }
 

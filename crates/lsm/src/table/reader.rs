@@ -6,16 +6,16 @@
 //! 2. Every part is compared with its checksum when it is read from the file, before it is decoded.
 //! 3. A table opens only if it is the very file that the manifest's entry describes.
 
-use super::apart::{Apart, Home, Keeper};
+use super::apart::{Apart, Home};
 use super::block::{BlockBytes, Part};
-use super::cache::{Reservation, Slots, TableValues};
+use super::cache::{Reservation, Slots};
 use super::encode::apart_column;
 use super::index::Index;
 use super::layout::{FOOTER_BYTES, FORMAT_VERSION, Footer, Handle, Properties, decode_tombstones};
 use super::run_buffer::KEPT_BYTES_MAX;
 use super::section::{CUT_BLOCK, damaged_at, ends_before, read_files};
 use super::statistics::Statistics;
-use super::{Block, BlockCache, Fill, RangeTombstone, TableMeta};
+use super::{Block, Fill, RangeTombstone, TableMeta};
 use crate::codec::Malformed;
 use crate::codec::filter::{Filter, hash_bytes, hash_words};
 use crate::context::Context;
@@ -24,7 +24,7 @@ use base::fault_switch::{Switch, is_on};
 use base::{BlockFilter, Corruption, KeyRange, KeyRef, Projection, Shape, checksum};
 use env::{EnvError, FileRead, RandomReadFile, ReadRequest};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Bytes read from a table's end at once: holds all but the blocks of a small table.
 const TAIL_BYTES: u64 = 32 << 10;
@@ -41,9 +41,6 @@ pub struct Table {
     pub(super) file: Arc<dyn RandomReadFile>,
     pub(super) index: Index,
     pub(super) slots: Arc<Slots>,
-    cache: Arc<BlockCache>,
-    /// Keeps separated values in the cache.
-    values: Arc<dyn Keeper>,
     /// Reads go around the kernel's cache, so that ours is the only one.
     pub(super) direct: bool,
     key_filter: Option<Filter>,
@@ -102,16 +99,12 @@ impl Table {
         };
         let (key_filter, first_word_filter) = (kept(key_filter), kept(first_word_filter));
         let first_word_rows_max = index.first_word_rows_max();
-        let cache = Arc::clone(&context.cache);
-        let values = TableValues { cache: Arc::clone(&cache), slots: Arc::downgrade(&slots) };
         Arc::new(Self {
             meta: meta.clone(),
             shape: shape.clone(),
             file,
             index,
             slots,
-            cache,
-            values: Arc::new(values),
             direct: context.direct_reads,
             key_filter,
             first_word_filter,
@@ -426,7 +419,7 @@ impl Table {
                 found[run.start] = Some(table.take_in(i, part, fill, |_| BlockBytes::Own(buf))?);
                 continue;
             }
-            let shared = wanted[run.start].0.cache.run_buffers.lend(buf);
+            let shared = wanted[run.start].0.slots.cache.run_buffers.lend(buf);
             for place in run {
                 let (table, i) = wanted[place];
                 let span = table.span(i, part);
@@ -458,7 +451,7 @@ impl Table {
         };
         let block = Arc::new(self.checked(i, part, bytes(is_kept))?);
         Ok(match is_kept {
-            true => self.cache.insert(&self.slots, i, block, fill),
+            true => self.slots.cache.insert(&self.slots, i, block, fill),
             false => block,
         })
     }
@@ -518,7 +511,8 @@ impl Table {
 
     /// Where the separated values of block `i` are.
     fn apart(&self, i: usize, column: usize, heap: Range<u64>, rows: usize) -> Apart {
-        let home = Home { keeper: Arc::clone(&self.values), index: i, direct: self.direct };
+        let slots: Weak<Slots> = Arc::downgrade(&self.slots);
+        let home = Home { keeper: slots, index: i, direct: self.direct };
         Apart::new(column, Arc::clone(&self.file), heap, home, rows)
     }
 
@@ -559,7 +553,7 @@ fn runs_of(
         }
         let buf = match end - place {
             1 => vec![0; bytes as usize],
-            _ => table.cache.run_buffers.take(bytes as usize),
+            _ => table.slots.cache.run_buffers.take(bytes as usize),
         };
         reads.push(FileRead { file: Arc::clone(&table.file), offset: span.start, buf });
         runs.push(place..end);

@@ -98,7 +98,7 @@ fn a_table_that_is_closed_beside_readers_gives_back_what_it_took() {
 }
 
 /// A head of two rows whose values are not here.
-fn head(cache: &Arc<BlockCache>, slots: &Arc<Slots>, index: usize) -> Arc<Block> {
+fn head(slots: &Arc<Slots>, index: usize) -> Arc<Block> {
     let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
     let mut rows = Rows::new(&shape);
     for key in [7, 8] {
@@ -116,8 +116,8 @@ fn head(cache: &Arc<BlockCache>, slots: &Arc<Slots>, index: usize) -> Arc<Block>
     drop(machine.create("values".as_ref()).expect("a file in memory"));
     let file = machine.open_read("values".as_ref(), env::ReadOptions::default());
     let file = file.expect("the file");
-    let keeper = TableValues { cache: Arc::clone(cache), slots: Arc::downgrade(slots) };
-    let home = Home { keeper: Arc::new(keeper), index, direct: true };
+    let slots: Weak<Slots> = Arc::downgrade(slots);
+    let home = Home { keeper: slots, index, direct: true };
     let apart = |column, _, _| Some(Apart::new(column, file, heap, home, 2));
     Arc::new(Block::parse_head(bytes, &shape, 0, apart).expect("a head of our own"))
 }
@@ -128,7 +128,7 @@ fn values_that_are_kept_beside_evictions_are_counted_as_long_as_their_head_is_th
         let cache = Arc::new(BlockCache::new(0));
         let slots = cache.slots(2);
         let value = Value::from(*b"a value");
-        let one = head(&cache, &slots, 0).memory_bytes() + apart::memory_bytes(&value);
+        let one = head(&slots, 0).memory_bytes() + apart::memory_bytes(&value);
         let cache = Arc::new(BlockCache::new(one + one / 2));
         let slots = cache.slots(2);
         let readers: Vec<_> = (0..2_usize)
@@ -140,7 +140,7 @@ fn values_that_are_kept_beside_evictions_are_counted_as_long_as_their_head_is_th
                         let index = (reader + step) % 2;
                         let found = slots.get(index, Part::Head, Fill::Keep);
                         let block = found.unwrap_or_else(|| {
-                            let block = head(&cache, &slots, index);
+                            let block = head(&slots, index);
                             cache.insert(&slots, index, block, Fill::Keep)
                         });
                         let values = block.apart().expect("the block is a head");
