@@ -2,6 +2,7 @@
 //! methods.
 
 use crate::arrays::{self, EdgeArrays};
+use crate::columns::Ints;
 use crate::error::OrRaise;
 use crate::gil;
 use crate::graph::Graph;
@@ -57,13 +58,8 @@ impl Graph {
         vs: &Bound<'py, PyAny>,
         read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Edges) -> quipu::Result<()> + Send,
     ) -> PyResult<ManyEdges<'py>> {
-        let graph = self.graph()?;
-        let column = vertices::column(graph, vs)?;
-        let words = column.words(graph)?;
-        let words = &*words;
-        let (mut offsets, mut edges) = (Vec::new(), Edges::default());
-        py.detach(|| read(graph, words, &mut offsets, &mut edges)).or_raise()?;
-        let count = edges.len();
+        let (offsets, edges) = self.read_many(py, vs, read)?;
+        let (graph, count) = (self.graph()?, edges.len());
         Ok((
             arrays::offsets(py, &offsets),
             arrays::moved(py, graph, edges.src)?,
@@ -79,13 +75,18 @@ impl Graph {
         read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Vec<u64>) -> quipu::Result<()>
         + Send,
     ) -> PyResult<Offsets<'py>> {
+        let (offsets, ids) = self.read_many(py, vs, read)?;
+        Ok((arrays::offsets(py, &offsets), arrays::moved(py, self.graph()?, ids)?))
+    }
+
+    pub(crate) fn degree_of(
+        &self,
+        v: &Bound<'_, PyAny>,
+        read: impl Fn(&quipu::Graph, u64) -> quipu::Result<(u64, f64)> + Sync,
+    ) -> PyResult<(u64, f64)> {
         let graph = self.graph()?;
-        let column = vertices::column(graph, vs)?;
-        let words = column.words(graph)?;
-        let words = &*words;
-        let (mut offsets, mut ids) = (Vec::new(), Vec::new());
-        py.detach(|| read(graph, words, &mut offsets, &mut ids)).or_raise()?;
-        Ok((arrays::offsets(py, &offsets), arrays::moved(py, graph, ids)?))
+        let word = vertex(graph, v)?;
+        gil::lookup(v.py(), || read(graph, word)).or_raise()
     }
 
     pub(crate) fn degrees_of_many<'py>(
@@ -95,12 +96,41 @@ impl Graph {
         read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Vec<f64>) -> quipu::Result<()>
         + Send,
     ) -> PyResult<Degrees<'py>> {
+        let (counts, sums) = self.read_many(py, vs, read)?;
+        Ok((PyArray1::from_vec(py, counts), PyArray1::from_vec(py, sums)))
+    }
+
+    /// The two buffers that `read` fills for a column of vertices, without the GIL.
+    fn read_many<A: Default + Send, B: Default + Send>(
+        &self,
+        py: Python<'_>,
+        vs: &Bound<'_, PyAny>,
+        read: impl FnOnce(&quipu::Graph, &[u64], &mut A, &mut B) -> quipu::Result<()> + Send,
+    ) -> PyResult<(A, B)> {
         let graph = self.graph()?;
         let column = vertices::column(graph, vs)?;
         let words = column.words(graph)?;
         let words = &*words;
-        let (mut counts, mut sums) = (Vec::new(), Vec::new());
-        py.detach(|| read(graph, words, &mut counts, &mut sums)).or_raise()?;
-        Ok((PyArray1::from_vec(py, counts), PyArray1::from_vec(py, sums)))
+        let (mut a, mut b) = (A::default(), B::default());
+        py.detach(|| read(graph, words, &mut a, &mut b)).or_raise()?;
+        Ok((a, b))
+    }
+
+    /// Calls `call` for edges, without the GIL: with columns of their sources and targets, and of
+    /// their keys if these are given.
+    pub(crate) fn with_edges(
+        &self,
+        py: Python<'_>,
+        (us, vs): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
+        keys: Option<&Bound<'_, PyAny>>,
+        call: impl FnOnce(&quipu::Graph, &[u64], &[u64], Option<&[i64]>) -> quipu::Result<()> + Send,
+    ) -> PyResult<()> {
+        let graph = self.graph()?;
+        let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
+        let (us, vs) = (us.words(graph)?, vs.words(graph)?);
+        let (us, vs) = (&*us, &*vs);
+        let keys = keys.map(vertices::keys).transpose()?;
+        let keys = keys.as_ref().map(Ints::as_slice).transpose()?;
+        py.detach(|| call(graph, us, vs, keys)).or_raise()
     }
 }

@@ -6,7 +6,6 @@
 //! (`gil.rs`). Every `_many` call, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
-use crate::columns::Ints;
 use crate::error::OrRaise;
 use crate::gil;
 use crate::graph::Graph;
@@ -115,18 +114,11 @@ impl Graph {
         vs: &Bound<'py, PyAny>,
         keys: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyArray1<bool>>, Bound<'py, PyAny>)> {
-        let graph = self.graph()?;
-        let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
-        let (us, vs) = (us.words(graph)?, vs.words(graph)?);
-        let (us, vs) = (&*us, &*vs);
-        let keys = keys.map(vertices::keys).transpose()?;
-        let keys = keys.as_ref().map(Ints::as_slice).transpose()?;
         let (mut present, mut weights) = (Vec::new(), Weights::default());
-        let found = py.detach(|| match keys {
+        self.with_edges(py, (us, vs), keys, |graph, us, vs, keys| match keys {
             None => graph.edge_many(us, vs, &mut present, &mut weights),
             Some(keys) => graph.keyed_edge_many(us, vs, keys, &mut present, &mut weights),
-        });
-        found.or_raise()?;
+        })?;
         let count = present.len();
         Ok((arrays::flags(py, &present), arrays::moved_weights(py, weights, count)))
     }
@@ -139,18 +131,11 @@ impl Graph {
         vs: &Bound<'py, PyAny>,
         keys: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let graph = self.graph()?;
-        let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
-        let (us, vs) = (us.words(graph)?, vs.words(graph)?);
-        let (us, vs) = (&*us, &*vs);
-        let keys = keys.map(vertices::keys).transpose()?;
-        let keys = keys.as_ref().map(Ints::as_slice).transpose()?;
         let mut present = Vec::new();
-        let found = py.detach(|| match keys {
+        self.with_edges(py, (us, vs), keys, |graph, us, vs, keys| match keys {
             None => graph.has_edge_many(us, vs, &mut present),
             Some(keys) => graph.has_keyed_edge_many(us, vs, keys, &mut present),
-        });
-        found.or_raise()?;
+        })?;
         Ok(arrays::flags(py, &present))
     }
 
@@ -324,21 +309,15 @@ impl Graph {
     // --- degrees -------------------------------------------------------------------------------
 
     fn degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        let graph = self.graph()?;
-        let word = vertex(graph, v)?;
-        gil::lookup(v.py(), || graph.degree(word)).or_raise()
+        self.degree_of(v, quipu::Graph::degree)
     }
 
     fn out_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        let graph = self.graph()?;
-        let word = vertex(graph, v)?;
-        gil::lookup(v.py(), || graph.out_degree(word)).or_raise()
+        self.degree_of(v, quipu::Graph::out_degree)
     }
 
     fn in_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        let graph = self.graph()?;
-        let word = vertex(graph, v)?;
-        gil::lookup(v.py(), || graph.in_degree(word)).or_raise()
+        self.degree_of(v, quipu::Graph::in_degree)
     }
 
     fn degree_many<'py>(&self, py: Python<'py>, vs: &Bound<'py, PyAny>) -> PyResult<Degrees<'py>> {
@@ -431,18 +410,11 @@ impl Graph {
         vs: &Bound<'py, PyAny>,
         keys: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let graph = self.graph()?;
-        let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
-        let (us, vs) = (us.words(graph)?, vs.words(graph)?);
-        let (us, vs) = (&*us, &*vs);
-        let keys = keys.map(vertices::keys).transpose()?;
-        let keys = keys.as_ref().map(Ints::as_slice).transpose()?;
         let mut removed = Vec::new();
-        let done = py.detach(|| match keys {
+        self.with_edges(py, (us, vs), keys, |graph, us, vs, keys| match keys {
             None => graph.remove_many(us, vs, &mut removed),
             Some(keys) => graph.remove_keyed_many(us, vs, keys, &mut removed),
-        });
-        done.or_raise()?;
+        })?;
         Ok(arrays::flags(py, &removed))
     }
 
