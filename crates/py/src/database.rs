@@ -235,14 +235,13 @@ impl Database {
         let is_undirected = directed.map(|directed| !directed);
         let (vertex, is_keyed) = (key_type("vertex", vertex)?, edge_key(key)?);
         let types = GivenTypes { vertex, weight, is_undirected, is_keyed };
-        let no_quotes = import::no_quotes(quote)?;
         let options = Arguments {
             columns,
             delimiter,
             header,
             on_error,
             missing,
-            no_quotes,
+            quote,
             skip_rows,
             comment,
             decimal,

@@ -523,14 +523,13 @@ impl Graph {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ImportReport> {
         self.graph()?;
-        let no_quotes = import::no_quotes(quote)?;
         let options = Arguments {
             columns,
             delimiter,
             header,
             on_error,
             missing,
-            no_quotes,
+            quote,
             skip_rows,
             comment,
             decimal,
@@ -595,11 +594,10 @@ impl Graph {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ImportReport> {
         self.outside_of_transactions()?;
-        let no_quotes = import::no_quotes(quote)?;
         let arguments = Arguments {
             delimiter,
             on_error,
-            no_quotes,
+            quote,
             skip_rows,
             comment,
             decimal,

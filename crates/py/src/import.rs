@@ -153,7 +153,7 @@ pub(crate) struct Arguments<'a, 'py> {
     pub(crate) header: Option<bool>,
     pub(crate) on_error: &'a str,
     pub(crate) missing: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) no_quotes: bool,
+    pub(crate) quote: Option<&'a str>,
     pub(crate) skip_rows: u64,
     pub(crate) comment: Option<&'a str>,
     pub(crate) decimal: &'a str,
@@ -168,7 +168,7 @@ impl Default for Arguments<'_, '_> {
             header: None,
             on_error: "fail",
             missing: None,
-            no_quotes: false,
+            quote: Some("\""),
             skip_rows: 0,
             comment: None,
             decimal: ".",
@@ -179,7 +179,8 @@ impl Default for Arguments<'_, '_> {
 
 impl Arguments<'_, '_> {
     pub(crate) fn options(self) -> PyResult<ImportOptions> {
-        let mut text = TextOptions { header: self.header, ..TextOptions::default() };
+        let quotes = has_quotes(self.quote)?;
+        let mut text = TextOptions { header: self.header, quotes, ..TextOptions::default() };
         text.delimiter = self.delimiter.map(|d| one_byte("a delimiter", d)).transpose()?;
         text.on_error = match self.on_error {
             "fail" => OnError::Fail,
@@ -191,7 +192,6 @@ impl Arguments<'_, '_> {
         };
         text.edges.columns = self.columns.map(columns).transpose()?;
         text.edges.missing = missing(self.missing)?;
-        text.quotes = !self.no_quotes;
         text.skip_rows = self.skip_rows;
         text.comment = self.comment.map(|c| one_byte("a comment's mark", c)).transpose()?;
         text.decimal = match self.decimal {
@@ -206,11 +206,11 @@ impl Arguments<'_, '_> {
     }
 }
 
-/// Whether quotes are ordinary characters, by the argument `quote`.
-pub(crate) fn no_quotes(quote: Option<&str>) -> PyResult<bool> {
+/// Whether fields may be in quotes, by the argument `quote`.
+fn has_quotes(quote: Option<&str>) -> PyResult<bool> {
     match quote {
-        None => Ok(true),
-        Some("\"") => Ok(false),
+        None => Ok(false),
+        Some("\"") => Ok(true),
         Some(other) => Err(invalid(&format!("quote is '\"' or None, not {other:?}"))),
     }
 }
