@@ -1,10 +1,17 @@
-//! Objects that are in place of a missing value.
+//! Python objects that mean a missing value.
 
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 /// Whether an object is `None`, NaN, or `NA` of pandas.
 pub(crate) fn is_missing(item: &Bound<'_, PyAny>) -> bool {
-    item.is_none()
-        || item.extract::<f64>().is_ok_and(f64::is_nan)
-        || item.get_type().name().is_ok_and(|name| name == "NAType")
+    if item.is_none() {
+        return true;
+    }
+    // The name comes last: it takes longest, and most items are numbers or strings.
+    match item.extract::<f64>() {
+        Ok(float) => float.is_nan(),
+        Err(_) if item.is_instance_of::<PyString>() => false,
+        Err(_) => item.get_type().name().is_ok_and(|name| name == "NAType"),
+    }
 }
