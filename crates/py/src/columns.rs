@@ -253,7 +253,8 @@ fn whole<'py>(
     let max = (1_u64 << bits) as f64;
     let (min, least) = if signed { (-max, i128::from(i64::MIN)) } else { (0.0, 0) };
     let most = if signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
-    let (mut ints, mut bad, mut first) = (Vec::new(), 0_usize, Vec::new());
+    let mut words = Vec::with_capacity(items.size_hint().0);
+    let (mut bad, mut first) = (0_usize, Vec::new());
     for (at, item) in items.enumerate() {
         let (is_fit, int, shown): (_, _, &dyn Display) = match &item {
             Item::Int(int) => ((least..=most).contains(int), *int, int),
@@ -262,7 +263,7 @@ fn whole<'py>(
                 (is_whole, *float as i128, float)
             }
         };
-        ints.push(int);
+        words.push(int as u64);
         if !is_fit {
             bad += 1;
             if first.len() < PLACES_MAX {
@@ -272,8 +273,8 @@ fn whole<'py>(
     }
     if bad == 0 {
         return Ok(match signed {
-            true => Column::OwnedI64(ints.into_iter().map(|int| int as i64).collect()),
-            false => Column::Owned(ints.into_iter().map(|int| int as u64).collect()),
+            true => Column::OwnedI64(words.into_iter().map(u64::cast_signed).collect()),
+            false => Column::Owned(words),
         });
     }
     let from = if signed { format!("-2**{bits}") } else { "0".to_owned() };
