@@ -44,13 +44,7 @@ fn arrow_type(of: &Type) -> Option<DataType> {
 /// The Arrow schema of rows with these columns; `None` if a column's type depends on its values.
 #[must_use]
 pub fn arrow_schema(columns: &[ColumnOf]) -> Option<Schema> {
-    let field = |column: &ColumnOf| arrow_type(&column.column_type).map(|of| field_of(column, of));
-    let fields: Option<Vec<Field>> = columns.iter().map(field).collect();
-    fields.map(Schema::new)
-}
-
-fn field_of(column: &ColumnOf, of: DataType) -> Field {
-    arrow_field(&column.name, of, Extension::of(&column.column_type))
+    arrow_schema_with(columns, &vec![None; columns.len()])
 }
 
 /// As [`arrow_schema`], with decimals of the digits that are given for a column.
@@ -61,6 +55,10 @@ pub(crate) fn arrow_schema_with(columns: &[ColumnOf], digits: &[Option<Digits>])
     };
     let fields: Option<Vec<Field>> = columns.iter().zip(digits).map(field).collect();
     fields.map(Schema::new)
+}
+
+fn field_of(column: &ColumnOf, of: DataType) -> Field {
+    arrow_field(&column.name, of, Extension::of(&column.column_type))
 }
 
 /// Rows of a relation with these columns as a record batch. A column of any type gets the type that
