@@ -86,8 +86,8 @@ pub(crate) fn column_of(
 
 impl TypedColumn {
     /// Converts a column of a relation with the type `of`. Values of types without a variant in
-    /// [`ColumnValues`] become literals. A column of type `Any` is converted as a column of an
-    /// answer is.
+    /// [`ColumnValues`] become literals. A column of type `Any` is converted as a column of a
+    /// result is.
     #[must_use]
     pub fn of(series: Series, of: &Type) -> Self {
         let values = match series.values {
@@ -104,12 +104,12 @@ impl TypedColumn {
                 let (kind, has_null) = if matches!(of.without_null(), Type::Any | Type::Decimal) {
                     let mut seen = Seen::default();
                     cells.iter().for_each(|&cell| seen.look(cell, &interner));
-                    let kind = match seen.kind() {
+                    let kind = match (seen.kind(), of.without_null()) {
                         // Only nulls.
-                        Kind::Null => Kind::of(of),
-                        kind => kind,
+                        (Kind::Null, Type::Decimal) => Kind::of(of),
+                        (kind, _) => kind,
                     };
-                    (if *of.without_null() == Type::Any { seen.kind() } else { kind }, seen.null)
+                    (kind, seen.null)
                 } else {
                     let kind = match Kind::of(of) {
                         Kind::Null | Kind::Bool | Kind::Int | Kind::Id => Kind::Literal,
