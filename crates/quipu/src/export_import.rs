@@ -2,6 +2,7 @@
 
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, to_store_error};
+use base::Projection;
 use model::Frame;
 use relation::NameOverlay;
 use session::{Change, ChangeKind, Engine};
@@ -114,7 +115,7 @@ fn export<S: AsRef<str>>(
 ) -> Result<BTreeMap<String, Frame>> {
     let frame = |name: &S| {
         let name = name.as_ref();
-        let frame = engine.frames(read, names, name)?.all(Some(read))?;
+        let frame = engine.frames(read, names, name, Projection::ALL)?.all(Some(read))?;
         Ok((name.to_owned(), frame))
     };
     let frames: session::Result<_> = wanted.iter().map(frame).collect();

@@ -2,6 +2,7 @@
 
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, to_store_error};
+use base::Projection;
 use model::Frame;
 use relation::NameOverlay;
 use session::{Change, ChangeKind, ColumnOf, Frames};
@@ -168,34 +169,32 @@ impl Relation {
     /// # Errors
     /// As [`Relation::len`].
     pub fn scan(&self) -> Result<RowScan> {
-        let (reader, names) = (self.reader()?, self.names()?);
-        let frames = reader.with(|read| {
-            let frames = self.database.engine()?.frames(read, &names, &self.name);
-            frames.map_err(|error| to_store_error(error, None))
-        })?;
-        Ok(RowScan { frames, reader })
+        self.scan_of(self.reader()?, Projection::ALL)
     }
 
-    /// As [`Relation::scan`], of the rows that another scan of the relation reads.
+    /// Scans the rows that another scan of the relation reads, with the columns of the projection
+    /// alone: all key columns or none, and value columns. The other columns are null.
     ///
     /// # Errors
     /// As [`Relation::len`].
     #[cfg(feature = "arrow")]
-    pub(crate) fn scan_again(&self, RowScan { reader, .. }: &RowScan) -> Result<RowScan> {
-        let names = self.names()?;
-        let frames = reader.with(|read| {
-            let frames = self.database.engine()?.frames(read, &names, &self.name);
-            frames.map_err(|error| to_store_error(error, None))
-        })?;
-        Ok(RowScan { frames, reader: reader.clone() })
+    pub(crate) fn scan_again(&self, scan: &RowScan, projection: Projection) -> Result<RowScan> {
+        self.scan_of(scan.reader.clone(), projection)
     }
 
     /// As [`Relation::scan`], at this snapshot.
     #[cfg(feature = "arrow")]
     pub(crate) fn scan_at(&self, snapshot: &Arc<dyn Snapshot>) -> Result<RowScan> {
-        let frames = self.database.engine()?.frames(&**snapshot, &self.names()?, &self.name);
-        let frames = frames.map_err(|error| to_store_error(error, None))?;
-        Ok(RowScan { frames, reader: Reader::Snapshot(Arc::clone(snapshot)) })
+        self.scan_of(Reader::Snapshot(Arc::clone(snapshot)), Projection::ALL)
+    }
+
+    fn scan_of(&self, reader: Reader, projection: Projection) -> Result<RowScan> {
+        let names = self.names()?;
+        let frames = reader.with(|read| {
+            let frames = self.database.engine()?.frames(read, &names, &self.name, projection);
+            frames.map_err(|error| to_store_error(error, None))
+        })?;
+        Ok(RowScan { frames, reader })
     }
 
     /// Reads all rows into one frame.

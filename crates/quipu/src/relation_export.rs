@@ -7,6 +7,8 @@ use crate::export_format::ExportFormat;
 use crate::relation::{Relation, RowScan};
 #[cfg(feature = "arrow")]
 use crate::{columnar_export, typed_column::Digits};
+#[cfg(feature = "arrow")]
+use base::Projection;
 use ingest::{write_float, write_text};
 #[cfg(feature = "arrow")]
 use model::Type;
@@ -80,6 +82,7 @@ pub fn export_relation_text(
 
 /// The digits of each column of decimals, which are part of the type that it has in a file. They
 /// take a scan of their own, because all rows determine them and are written while they are read.
+/// It reads no values of other columns.
 #[cfg(feature = "arrow")]
 fn digits(
     relation: &Relation,
@@ -92,7 +95,15 @@ fn digits(
     if digits.iter().all(Option::is_none) {
         return Ok(digits);
     }
-    let scan = relation.scan_again(&rows.scan)?;
+    let keys = columns.iter().filter(|column| column.is_key).count();
+    let mut decimals = Projection::COUNT;
+    for (place, _) in digits.iter().enumerate().filter(|(_, digits)| digits.is_some()) {
+        match place.checked_sub(keys) {
+            Some(value) => decimals.want_value(value),
+            None => decimals.keys = Projection::KEYS.keys,
+        }
+    }
+    let scan = relation.scan_again(&rows.scan, decimals)?;
     let mut first = Rows { scan, progress: &|_| (rows.progress)(0), written: 0 };
     while let Some(frame) = first.next()? {
         for (digits, series) in digits.iter_mut().zip(frame.columns()) {

@@ -6,7 +6,7 @@
 //! are copied from one heap to the other.
 
 use crate::schema::{KeyColumn, Schema, ValueColumn, push};
-use base::{Batch, Column, Keys, Validity};
+use base::{Batch, Column, Keys, Projection, Validity};
 use base::{float_to_word, int_to_word, word_to_float, word_to_int};
 use model::{Frame, Series, Type, Value, Values, encode_str, encode_value};
 use std::ops::Range;
@@ -100,9 +100,25 @@ impl Schema {
     /// # Errors
     /// [`store::ErrorKind::Corruption`] if stored bytes do not encode a value of their column.
     pub fn frame(&self, rows: Batch) -> store::Result<Frame> {
-        let mut columns = self.key_columns(rows.keys)?;
-        for (column, stored) in self.values.iter().zip(rows.values) {
-            columns.push(self.value_column(column, stored, rows.rows)?);
+        self.frame_of(rows, Projection::ALL)
+    }
+
+    /// As [`Schema::frame`], of rows that were read with this projection, which has all key columns
+    /// or none. The columns that it left out are null.
+    ///
+    /// # Errors
+    /// As [`Schema::frame`].
+    pub fn frame_of(&self, rows: Batch, projection: Projection) -> store::Result<Frame> {
+        let left_out = || Series::from(Values::Null(rows.rows));
+        let mut columns = match projection.keys {
+            0 => self.keys.iter().map(|_| left_out()).collect(),
+            _ => self.key_columns(rows.keys)?,
+        };
+        for (place, (column, stored)) in self.values.iter().zip(rows.values).enumerate() {
+            columns.push(match projection.value(place) {
+                true => self.value_column(column, stored, rows.rows)?,
+                false => left_out(),
+            });
         }
         Frame::new(self.names().cloned().collect(), columns)
             .map_err(|error| self.no_value("", &error.to_string()))

@@ -30,6 +30,8 @@ pub struct ColumnOf {
 /// A relation's rows in key order, from one snapshot.
 pub struct Frames {
     scan: Box<dyn Scan>,
+    /// The columns that are read.
+    projection: Projection,
     path: StoredPath,
     /// The dictionary of its keys, if they hold dictionary ids.
     dictionary: Option<Dictionary>,
@@ -143,15 +145,22 @@ impl Engine {
         Ok(())
     }
 
-    /// The rows of a relation, as `read` sees them.
+    /// The rows of a relation, as `read` sees them. `projection` has all key columns or none; the
+    /// columns that it leaves out are not read, and are null.
     ///
     /// # Errors
     /// There is none of this name, or its access level forbids it.
-    pub fn frames(&self, read: &dyn Read, names: &NameOverlay, name: &str) -> Result<Frames> {
+    pub fn frames(
+        &self,
+        read: &dyn Read,
+        names: &NameOverlay,
+        name: &str,
+        projection: Projection,
+    ) -> Result<Frames> {
         let (entry, path) = self.readable(read, names, name)?;
         let dictionary = dictionary(&self.catalog, &entry)?;
-        let scan = read.scan(path.keyspace, path.all(), Projection::ALL)?;
-        Ok(Frames { scan, path, dictionary, strings: entry.string_columns() })
+        let scan = read.scan(path.keyspace, path.all(), projection)?;
+        Ok(Frames { scan, projection, path, dictionary, strings: entry.string_columns() })
     }
 
     /// Number of rows of a relation, as `read` sees them.
@@ -225,27 +234,29 @@ impl Frames {
     }
 
     fn frame(&self, read: Option<&dyn Read>, rows: Batch) -> Result<Frame> {
-        frame(&self.path, self.dictionary.zip(read), self.strings.clone(), rows)
+        let spelled_by = self.dictionary.zip(read);
+        frame(&self.path, spelled_by, self.strings.clone(), self.projection, rows)
     }
 }
 
 /// The rows of a path as a frame, with strings in place of the dictionary ids in the key columns
-/// `strings`, which come first.
+/// `strings`, which come first. The rows were read with the projection.
 pub(crate) fn frame(
     path: &StoredPath,
     spelled_by: Option<(Dictionary, &dyn Read)>,
     strings: Range<usize>,
+    projection: Projection,
     rows: Batch,
 ) -> Result<Frame> {
-    check_readable(path, &rows)?;
+    check_readable(path, projection, &rows)?;
     let texts = match (spelled_by, &rows.keys) {
-        (Some((dictionary, read)), Keys::Words(ids)) => {
+        (Some((dictionary, read)), Keys::Words(ids)) if projection.keys != 0 => {
             let text = |ids: &Vec<u64>| spelled(dictionary, read, ids);
             ids[strings].iter().map(text).collect::<Result<Vec<_>>>()?
         }
         _ => Vec::new(),
     };
-    let frame = path.schema.frame(rows)?;
+    let frame = path.schema.frame_of(rows, projection)?;
     if texts.is_empty() {
         return Ok(frame);
     }
@@ -259,8 +270,9 @@ pub(crate) fn frame(
 }
 
 /// Refuses values that scripts cannot read: sums out of range, and values stored elsewhere.
-fn check_readable(path: &StoredPath, rows: &Batch) -> Result<()> {
-    for (place, (column, stored)) in path.schema.values.iter().zip(&rows.values).enumerate() {
+fn check_readable(path: &StoredPath, projection: Projection, rows: &Batch) -> Result<()> {
+    let columns = path.schema.values.iter().zip(&rows.values).enumerate();
+    for (place, (column, stored)) in columns.filter(|(place, _)| projection.value(*place)) {
         if let (Some(merge), Some(words)) = (column.merge, stored.as_words())
             && (0..rows.rows).any(|row| words.get(row).is_some_and(|w| merge.is_past(w)))
         {

@@ -75,7 +75,7 @@ impl Engine {
             present[known[place as usize] as usize] = true;
         }
         let spelled_by = dictionary.map(|dictionary| (dictionary, read));
-        Ok((present, frame(&path, spelled_by, entry.string_columns(), rows)?))
+        Ok((present, frame(&path, spelled_by, entry.string_columns(), Projection::ALL, rows)?))
     }
 }
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use quipu::{
     Database, Decimal, ExportFormat, Frame, GraphOptions, ImportFile, Options, Parameters,
     PropertyImport, PropertySource, PropertyTypes, QueryResult, RunOptions, Series, Type, Value,
-    Values, export_relation,
+    Values, VertexType, export_relation,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -323,5 +323,39 @@ fn files_of_a_graph_come_back_with_their_decimals() {
         let columns = db.columns_of(end).unwrap();
         let amount = columns.iter().find(|column| column.name == "amount").unwrap();
         assert_eq!(amount.column_type.to_string(), "Decimal?");
+    }
+}
+
+/// The scan for the digits reads no other columns.
+#[test]
+fn files_have_the_digits_of_decimals_beside_other_columns() {
+    let db = memory();
+    run(&db, ":create keyed {p: Decimal, s: String => t: String}");
+    run(&db, "?[p, s, t] <- [['1.25', 'a', 'x'], ['1000', 'b', 'y']] :put keyed {p, s => t}");
+    run(&db, ":create wide {s: String => t: String, i: Int, p: Decimal, l: [Int], q: Decimal?}");
+    let rows = "[['a', 'x', 1, '0.125', [1], null], ['b', 'y', 2, '7', [], '-2.5']]";
+    run(&db, &format!("?[s, t, i, p, l, q] <- {rows} :put wide {{s => t, i, p, l, q}}"));
+    let options = GraphOptions {
+        vertex: VertexType::Str,
+        edges: vec![("name".into(), Type::String), ("amount".into(), Type::Decimal)],
+        ..GraphOptions::default()
+    };
+    db.graph("paid", options).unwrap();
+    let edges = "[['a', 'b', 'x', '0.10'], ['b', 'c', 'y', '12']]";
+    run(
+        &db,
+        &format!("?[src, dst, name, amount] <- {edges} :put paid {{src, dst => name, amount}}"),
+    );
+    for format in [ExportFormat::Parquet, ExportFormat::Arrow] {
+        let (types, values) = exported(&db, "keyed", format);
+        assert_eq!(types[0], DataType::Decimal128(38, 2), "{format:?}");
+        assert_eq!(values, ["x", "y"].map(|text| Value::Str(text.into())));
+        let (types, values) = exported(&db, "wide", format);
+        assert_eq!(types[3], DataType::Decimal128(38, 3), "{format:?}");
+        assert_eq!(types[5], DataType::Decimal128(38, 1), "{format:?}");
+        assert_eq!(values, [Value::Null, decimal("-2.5")]);
+        let (types, values) = exported(&db, "paid", format);
+        assert_eq!(types[3], DataType::Decimal128(38, 1), "{format:?}");
+        assert_eq!(values, [decimal("0.1"), decimal("12")]);
     }
 }
