@@ -4432,11 +4432,11 @@ class Result:
     the snapshot at which the script ran.
 
     It has Arrow's PyCapsule interface, which pyarrow, Polars, pandas, DuckDB and others accept. The
-    type of a column follows from its values:
+    type of a column follows from its values, or from the script if there are none:
 
-    - integers: ``int64``, or ``uint64`` if some are 2**63 or more. So vertices of a graph of
-      ``vertex="u64"`` are mostly ``int64`` here, and ``uint64`` in the tables and arrays of the graph,
-      in :meth:`Database.stream`, and in results without rows
+    - vertices of a graph of ``vertex="u64"``: ``uint64``, as in its tables and arrays. Rules and
+      algorithms keep the type, arithmetic and ``to_int`` do not
+    - other integers: ``int64``, or ``uint64`` if some are 2**63 or more
     - floats, or integers and floats: ``float64``
     - booleans: ``bool``; strings: ``utf8``; bytes: ``binary``
     - vectors of one length: a ``fixed_size_list`` of floats

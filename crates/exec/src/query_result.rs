@@ -15,8 +15,9 @@ pub struct QueryResult {
     pub headers: Vec<String>,
     /// Rows.
     pub rows: usize,
-    /// The known types of the columns, if there are no rows; otherwise empty.
-    pub types: Vec<Option<Type>>,
+    /// The types of the columns, where they were known before the query ran
+    /// (`plan::Plan::result_types`). Values may be of other types. May be shorter than `headers`.
+    pub types: Arc<[Option<Type>]>,
     /// Made of the list when they are first asked for.
     cells: OnceLock<OwnedCells>,
     /// The rows in typed columns, if they came so.
@@ -32,19 +33,19 @@ impl QueryResult {
         interner: Arc<Interner>,
     ) -> Self {
         let cells = OnceLock::from(OwnedCells::new(columns, interner));
-        Self { headers, rows, types: Vec::new(), cells, list: None }
+        Self { headers, rows, types: Arc::default(), cells, list: None }
     }
 
     /// A result with the rows of a list.
     pub fn of_list(headers: Vec<String>, list: ColumnList) -> Self {
         let (rows, list) = (list.rows(), Some(Arc::new(list)));
-        Self { headers, rows, types: Vec::new(), cells: OnceLock::new(), list }
+        Self { headers, rows, types: Arc::default(), cells: OnceLock::new(), list }
     }
 
-    /// Adds the types of the columns, if there are no rows.
+    /// Adds the types of the columns.
     #[must_use]
-    pub fn with_types(self, types: impl FnOnce() -> Vec<Option<Type>>) -> Self {
-        if self.rows > 0 { self } else { Self { types: types(), ..self } }
+    pub fn with_types(self, types: &Arc<[Option<Type>]>) -> Self {
+        Self { types: Arc::clone(types), ..self }
     }
 
     /// A result with the single column `status` and one row.
@@ -112,7 +113,7 @@ impl QueryResult {
     #[must_use]
     pub fn slice(&self, rows: Range<usize>) -> Self {
         let count = rows.len();
-        let (headers, types) = (self.headers.clone(), self.types.clone());
+        let (headers, types) = (self.headers.clone(), Arc::clone(&self.types));
         match self.list() {
             Some(list) => Self { types, ..Self::of_list(headers, list.slice(rows)) },
             None => {

@@ -28,8 +28,8 @@ pub const RANGE_ROWS: u64 = 1 << 16;
 pub struct Part<'p> {
     /// Some of the rows, or all of them.
     pub output: QueryResult,
-    /// The type of each column's values, where known; `None` if this is the whole result, which has
-    /// types itself.
+    /// The type of each column's values that are not null, where known; `None` if this is the whole
+    /// result, which has types itself.
     pub types: Option<&'p [Option<Type>]>,
 }
 
@@ -70,8 +70,8 @@ pub struct ResultStream<'q> {
     pub consumer: &'q Consumer<'q>,
     /// Names of the columns.
     pub headers: Vec<String>,
-    /// The type of each column, if all of its values have the same.
-    pub types: Vec<Option<Type>>,
+    /// The type of each column, where known.
+    pub types: Arc<[Option<Type>]>,
     /// The query's limits. Their deadline is moved by the time that the consumer takes.
     pub limits: &'q QueryLimits<'q>,
     /// Rows of the first relation that are read for one part.

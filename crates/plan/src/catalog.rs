@@ -122,6 +122,15 @@ pub struct PrefixStatistics {
     pub rows_met: f64,
 }
 
+/// The columns that an algorithm returns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AlgorithmColumns {
+    /// Their number; `None` if it is not known before the algorithm runs.
+    pub count: Option<usize>,
+    /// Those that hold vertices of its inputs.
+    pub vertices: &'static [usize],
+}
+
 /// Access to the stored relations.
 pub trait Catalog {
     /// The relation with this name, or an index if the name is `relation:index`. `None` if there is
@@ -134,7 +143,7 @@ pub trait Catalog {
     /// Names of all relations, for hints.
     fn names(&self) -> Vec<String>;
 
-    /// Number of columns that an algorithm returns; `None` if it is not known before it runs.
+    /// The columns that an algorithm returns.
     ///
     /// # Errors
     /// The algorithm does not exist.
@@ -142,8 +151,8 @@ pub trait Catalog {
         &self,
         _name: &Ident,
         _options: &[(Ident, Expr)],
-    ) -> Result<Option<usize>, Diagnostic> {
-        Ok(None)
+    ) -> Result<AlgorithmColumns, Diagnostic> {
+        Ok(AlgorithmColumns::default())
     }
 
     /// A user-defined aggregate.

@@ -125,6 +125,8 @@ pub struct FixedUse {
     pub options: Vec<(String, syntax::Expr)>,
     /// Whether the head names the columns.
     pub has_head: bool,
+    /// Columns of its result that hold vertices of its inputs.
+    pub vertices: &'static [usize],
 }
 
 /// An input of an algorithm.

@@ -34,7 +34,7 @@
 //! 11. `orderer`, `finish`: one order of a body, and its plan.
 //! 12. `alternative`, `round_orders`, `row_order`: other orders of a body.
 //! 13. `order`, `magic`: the choice of an order, and magic sets, which follow it.
-//! 14. `query_plan`, `types`: the plan of a query, and the types of its columns.
+//! 14. `query_plan`, `inferred`, `types`: the plan of a query, and the types of its columns.
 
 mod alternative;
 mod bounds;
@@ -48,6 +48,7 @@ mod estimate;
 mod finish;
 mod frontier;
 mod ids;
+mod inferred;
 mod inline;
 mod intersection;
 mod ir;
@@ -71,7 +72,8 @@ mod types;
 
 pub use bounds::RangeHint;
 pub use catalog::{
-    AccessPath, Catalog, ColumnInfo, DictionaryColumns, PathColumn, PrefixStatistics, RelationInfo,
+    AccessPath, AlgorithmColumns, Catalog, ColumnInfo, DictionaryColumns, PathColumn,
+    PrefixStatistics, RelationInfo,
 };
 pub use constants::{Constant, Wanted};
 pub use cost::{LOOK_UP_ROWS, SEEK_ROWS};
@@ -88,7 +90,6 @@ pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use search::{SearchInput, SearchMethod, SearchOutput};
 pub use step::{Step, Version};
 pub use stratify::Group;
-pub use types::{entry_types, head_types};
 
 use check::Heads;
 use row_order::FirstRows;

@@ -6,6 +6,8 @@ use crate::ids::{PerPredicate, PerStored};
 use crate::ir::{Literal, PredicateKind, Program, Source};
 use crate::pipeline::PipelinePlan;
 use crate::stratify::Group;
+use model::Type;
+use std::sync::{Arc, OnceLock};
 
 /// An executable plan.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub struct Plan {
     pub group_of: PerPredicate<usize>,
     /// Constant expressions to evaluate before any row is read.
     pub constants: Vec<Constant>,
+    /// The type of each result column, where known ([`Plan::result_types`]).
+    pub(crate) types: OnceLock<Arc<[Option<Type>]>>,
 }
 
 /// How the predicates of a stratum are computed.
@@ -101,6 +105,6 @@ impl Plan {
                 }
             }
         }
-        Self { program, infos, groups, group_of, constants }
+        Self { program, infos, groups, group_of, constants, types: OnceLock::new() }
     }
 }

@@ -1,149 +1,341 @@
 //! Infers the types of result columns, as far as they are known before a query runs.
+//!
+//! A column of a derived relation has the type that all its rules agree on. The rules of a
+//! recursion are asked until nothing changes: at first its columns have no values, and each rule
+//! adds some.
+//!
+//! A type may be wrong where a parameter is the value of a column. It may be anything, and counts
+//! as a value of the type that the other rules give. So the types are only used where the values
+//! agree.
 
 use crate::catalog::RelationInfo;
-use crate::ids::PerStored;
-use crate::ir::{Expr, Literal, PredicateKind, Rule, Source, Var};
-use crate::query_plan::Plan;
+use crate::ids::{PerPredicate, PerStored, StoredId};
+use crate::inferred::Inferred;
+use crate::ir::{AggregateUse, Expr, FixedUse, Literal, PredicateKind, Rule, Source, Var};
+use crate::query_plan::{GroupPlan, Plan};
 use model::{Type, Value};
+use std::sync::Arc;
 
-/// The type of each column of a rule, from a stored column or an expression. `None` if it is not
-/// known.
-#[must_use]
-pub fn head_types(rule: &Rule, infos: &PerStored<RelationInfo>) -> Vec<Option<Type>> {
-    let mut known = vec![Known::Unasked; rule.variables.len()];
-    let types = Types { rule, infos };
-    let of = |&var: &Var| types.of_var(var, &mut known);
-    rule.head.iter().map(of).collect()
+/// Maximum number of times that the rules of a recursion are asked. More are needed only where a
+/// column gets its type through a long chain of columns of the same recursion. The types are
+/// unknown then.
+const PASSES_MAX: usize = 16;
+
+impl Plan {
+    /// The type of each result column, where known. Inferred when first asked for.
+    #[must_use]
+    pub fn result_types(&self) -> &Arc<[Option<Type>]> {
+        self.types.get_or_init(|| {
+            let mut types = DerivedTypes::new(self);
+            self.groups.iter().for_each(|group| types.infer(group));
+            types.columns[self.program.entry].iter().map(Inferred::known).collect()
+        })
+    }
 }
 
-/// The types of a program's result columns, as far as all rules of the entry agree on them.
-#[must_use]
-pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
-    let (program, entry) = (&plan.program, plan.program.entry);
-    let mut rules = program.rules.iter().filter(|rule| rule.predicate == entry);
-    let of = |rule: &Rule| head_types(rule, &plan.infos);
-    let mut types = rules.next().map_or_else(Vec::new, of);
-    for rule in rules {
-        for (known, other) in types.iter_mut().zip(of(rule)) {
-            if *known != other {
-                *known = None;
-            }
-        }
+/// The inferred columns of all derived relations.
+struct DerivedTypes<'p> {
+    plan: &'p Plan,
+    columns: PerPredicate<Vec<Inferred>>,
+}
+
+impl<'p> DerivedTypes<'p> {
+    fn new(plan: &'p Plan) -> Self {
+        let nothing = |columns: usize| vec![Inferred::Nothing; columns];
+        let predicates = plan.program.predicates.iter();
+        Self { plan, columns: predicates.map(|of| nothing(of.columns.len())).collect() }
     }
-    if let PredicateKind::Inline { aggregates } = &program.predicates[entry].kind {
-        for (of, used) in types.iter_mut().zip(aggregates) {
-            let Some(used) = used else { continue };
-            *of = match (used.aggregate.name, &used.own) {
-                ("count" | "count_unique", None) => Some(Type::Int),
-                ("sum" | "mean", None) if is(of.as_ref(), &Type::Duration) => Some(Type::Duration),
-                ("sum" | "mean", None) if is(of.as_ref(), &Type::Decimal) => Some(Type::Decimal),
-                ("sum" | "mean" | "product" | "variance" | "std_dev", None) => Some(Type::Float),
-                ("and" | "or", None) => Some(Type::Bool),
-                ("min" | "max" | "choice" | "choice_rand", None) => of.take(),
-                _ => None,
+
+    /// Infers the columns of a group, whose relations depend on each other and on earlier groups.
+    fn infer(&mut self, GroupPlan { group, rules, .. }: &GroupPlan) {
+        let program = &self.plan.program;
+        for &predicate in &group.predicates {
+            self.columns[predicate] = match &program.predicates[predicate].kind {
+                PredicateKind::Inline { .. } => continue,
+                PredicateKind::Constant(rows) => {
+                    constant_columns(rows, self.columns[predicate].len())
+                }
+                PredicateKind::Fixed(fixed) => {
+                    self.algorithm_columns(fixed, self.columns[predicate].len())
+                }
             };
         }
+        for _ in 0..PASSES_MAX {
+            let mut has_changed = false;
+            for rule in rules.iter().map(|rule| &program.rules[rule.rule]) {
+                has_changed |= self.add(rule);
+            }
+            if !group.is_recursive || !has_changed {
+                return;
+            }
+        }
+        for &predicate in &group.predicates {
+            self.columns[predicate].fill(Inferred::Unknown);
+        }
     }
-    types
+
+    /// Adds the values of a rule to its relation; returns whether a column changed.
+    fn add(&mut self, rule: &Rule) -> bool {
+        let mut found = RuleTypes::new(rule, &self.plan.infos, &self.columns).head();
+        let predicate = &self.plan.program.predicates[rule.predicate];
+        if let PredicateKind::Inline { aggregates } = &predicate.kind {
+            for (of, used) in found.iter_mut().zip(aggregates) {
+                if let Some(used) = used {
+                    *of = aggregated(used, std::mem::replace(of, Inferred::Nothing));
+                }
+            }
+        }
+        let mut has_changed = false;
+        for (column, found) in self.columns[rule.predicate].iter_mut().zip(found) {
+            let both = column.clone().or(found);
+            has_changed |= both != *column;
+            *column = both;
+        }
+        has_changed
+    }
+
+    /// The columns of an algorithm's result. Its vertices are those of its inputs.
+    fn algorithm_columns(&self, fixed: &FixedUse, columns: usize) -> Vec<Inferred> {
+        let mut found = vec![Inferred::Unknown; columns];
+        if fixed.vertices.is_empty() {
+            return found;
+        }
+        let mut vertices = Inferred::Nothing;
+        for (number, input) in fixed.inputs.iter().enumerate() {
+            // The first input has edges, the others vertices.
+            let ends = if number == 0 { 2 } else { 1 };
+            for &column in input.columns.iter().take(ends) {
+                vertices = vertices.or(match input.source {
+                    Source::Derived(read) => self.columns[read][column].clone(),
+                    Source::Stored(read) => {
+                        Inferred::of_type(&self.plan.infos[read].columns[column].column_type)
+                    }
+                });
+            }
+        }
+        for &column in fixed.vertices.iter().filter(|&&column| column < columns) {
+            found[column] = vertices.clone();
+        }
+        found
+    }
 }
 
-fn is(of: Option<&Type>, one: &Type) -> bool {
-    of.is_some_and(|of| of.without_null() == one)
+/// The columns of constant rows.
+fn constant_columns(rows: &Expr, columns: usize) -> Vec<Inferred> {
+    let mut found = vec![Inferred::Nothing; columns];
+    let mut add = |column: usize, of: Inferred| {
+        if let Some(column) = found.get_mut(column) {
+            *column = std::mem::replace(column, Inferred::Nothing).or(of);
+        }
+    };
+    match (rows, rows.list_items()) {
+        (Expr::Const(Value::List(rows)), _) => {
+            for row in rows {
+                let Value::List(row) = row else { return vec![Inferred::Unknown; columns] };
+                row.iter().enumerate().for_each(|(i, value)| add(i, Inferred::of_value(value)));
+            }
+        }
+        (_, Some(rows)) => {
+            for row in rows {
+                match (row, row.list_items()) {
+                    (Expr::Const(Value::List(row)), _) => {
+                        row.iter().enumerate().for_each(|(i, of)| add(i, Inferred::of_value(of)));
+                    }
+                    (_, Some(row)) => {
+                        row.iter().enumerate().for_each(|(i, item)| add(i, of_constant(item)));
+                    }
+                    _ => (0..columns).for_each(|i| add(i, of_constant(row))),
+                }
+            }
+        }
+        _ => (0..columns).for_each(|i| add(i, of_constant(rows))),
+    }
+    found
 }
 
-/// Context of the inference.
-struct Types<'r> {
+/// The value of an expression without variables.
+fn of_constant(value: &Expr) -> Inferred {
+    match value {
+        Expr::Const(value) => Inferred::of_value(value),
+        Expr::Param(_) => Inferred::Nothing,
+        _ => Inferred::Unknown,
+    }
+}
+
+/// The result of an aggregate over these values.
+fn aggregated(used: &AggregateUse, of: Inferred) -> Inferred {
+    let is = |one| of == Inferred::Of(one);
+    let of_type = match (used.aggregate.name, &used.own) {
+        ("count" | "count_unique", None) => Type::Int,
+        // Of what is not known yet.
+        ("sum" | "mean", None) if of == Inferred::Nothing => return of,
+        ("sum" | "mean", None) if is(Type::Duration) => Type::Duration,
+        ("sum" | "mean", None) if is(Type::Decimal) => Type::Decimal,
+        ("sum" | "mean" | "product" | "variance" | "std_dev", None) => Type::Float,
+        ("and" | "or", None) => Type::Bool,
+        ("min" | "max" | "choice" | "choice_rand", None) => return of,
+        _ => return Inferred::Unknown,
+    };
+    Inferred::Of(of_type)
+}
+
+/// The inferred variables of a rule.
+struct RuleTypes<'r> {
     rule: &'r Rule,
     infos: &'r PerStored<RelationInfo>,
+    derived: &'r PerPredicate<Vec<Inferred>>,
+    /// For each variable, one that stands for all that have its value by [`Literal::Same`].
+    same: Vec<Var>,
+    /// The state of each variable that stands for others, so that each is inferred once.
+    known: Vec<State>,
 }
 
-/// Result of the inference for a variable.
+/// State of the inference for a variable.
 #[derive(Clone)]
-enum Known {
+enum State {
     Unasked,
-    /// Also the state during the inference, so that cyclic definitions end.
-    Nothing,
-    Type(Type),
+    /// Definitions that refer to each other end here.
+    Asked,
+    Done(Inferred),
 }
 
-impl Types<'_> {
-    fn of_var(&self, var: Var, known: &mut [Known]) -> Option<Type> {
-        match &known[var] {
-            Known::Unasked => {}
-            Known::Nothing => return None,
-            Known::Type(of) => return Some(of.clone()),
+impl<'r> RuleTypes<'r> {
+    fn new(
+        rule: &'r Rule,
+        infos: &'r PerStored<RelationInfo>,
+        derived: &'r PerPredicate<Vec<Inferred>>,
+    ) -> Self {
+        let variables = rule.variables.len();
+        let mut same: Vec<Var> = (0..variables).collect();
+        for literal in &rule.body {
+            if let Literal::Same(a, b) = literal {
+                let (a, b) = (same[*a], same[*b]);
+                same.iter_mut().filter(|one| **one == b).for_each(|one| *one = a);
+            }
         }
-        known[var] = Known::Nothing;
-        let mut of_literal = |literal: &Literal| match literal {
-            Literal::Atom { source: Source::Stored(stored), args, negated: false, .. } => {
-                let place = args.iter().position(|arg| *arg == Some(var))?;
-                let of = &self.infos[*stored].columns.get(place)?.column_type;
-                match of.without_null() {
-                    Type::Any => None,
-                    _ => Some(of.clone()),
-                }
-            }
-            Literal::Assign { var: assigned, value, .. } if *assigned == var => {
-                self.of_expr(value, known)
-            }
-            Literal::Same(a, b) if *a == var => self.of_var(*b, known),
-            Literal::Same(a, b) if *b == var => self.of_var(*a, known),
-            _ => None,
-        };
-        let found = self.rule.body.iter().find_map(&mut of_literal)?;
-        known[var] = Known::Type(found.clone());
-        Some(found)
+        Self { rule, infos, derived, same, known: vec![State::Unasked; variables] }
     }
 
-    fn of_expr(&self, expr: &Expr, known: &mut [Known]) -> Option<Type> {
-        match expr {
-            Expr::Const(value) => Some(match value {
-                Value::Bool(_) => Type::Bool,
-                Value::Int(_) => Type::Int,
-                Value::Float(_) => Type::Float,
-                Value::Str(_) => Type::String,
-                Value::Bytes(_) => Type::Bytes,
-                Value::Date(_) => Type::Date,
-                Value::Timestamp(_) => Type::Timestamp,
-                Value::Duration(_) => Type::Duration,
-                Value::Decimal(_) => Type::Decimal,
-                _ => return None,
-            }),
-            Expr::Var(var) => self.of_var(*var, known),
-            Expr::Param(_) => None,
-            Expr::Call(function, args, _) => {
-                // The common type of all arguments, ignoring nulls.
-                let mut same = |args: &mut dyn Iterator<Item = &Expr>| {
-                    let mut types = args
-                        .filter(|arg| !matches!(arg, Expr::Const(Value::Null)))
-                        .map(|arg| self.of_expr(arg, known).map(|of| of.without_null().clone()));
-                    let first = types.next()??;
-                    types.all(|of| of.as_ref() == Some(&first)).then_some(first)
+    /// The columns of the head.
+    fn head(&mut self) -> Vec<Inferred> {
+        let rule = self.rule;
+        rule.head.iter().map(|&var| self.of_var(var)).collect()
+    }
+
+    fn of_var(&mut self, var: Var) -> Inferred {
+        let var = self.same[var];
+        match &self.known[var] {
+            State::Unasked => {}
+            State::Asked => return Inferred::Unknown,
+            State::Done(of) => return of.clone(),
+        }
+        self.known[var] = State::Asked;
+        let rule = self.rule;
+        let mut found = Inferred::Unknown;
+        for literal in &rule.body {
+            // A look-up compares by identity (`1` is not `1.0`), so the values are in all literals.
+            found = found.and(self.of_literal(literal, var));
+        }
+        self.known[var] = State::Done(found.clone());
+        found
+    }
+
+    /// The values that a literal allows a variable and those with its value.
+    fn of_literal(&mut self, literal: &Literal, var: Var) -> Inferred {
+        let is_same = |this: &Self, other: Var| this.same[other] == var;
+        match literal {
+            Literal::Atom { source, args, negated: false, .. } => {
+                let of = |(place, arg): (usize, &Option<Var>)| {
+                    let is_asked = arg.is_some_and(|arg| is_same(self, arg));
+                    is_asked.then(|| match *source {
+                        Source::Stored(stored) => self.of_column(stored, place),
+                        Source::Derived(derived) => self.derived[derived][place].clone(),
+                    })
                 };
-                match function.name {
-                    "to_bool" | "eq" | "neq" | "lt" | "le" | "gt" | "ge" => Some(Type::Bool),
-                    "length" => Some(Type::Int),
+                let places = args.iter().enumerate().filter_map(of);
+                places.fold(Inferred::Unknown, Inferred::and)
+            }
+            Literal::Assign { var: to, value, .. } if is_same(self, *to) => self.of_expr(value),
+            Literal::Member { var: to, list, .. } if is_same(self, *to) => of_items(list),
+            Literal::Search(search) => {
+                let mut columns = search.columns.iter().filter(|(_, to)| is_same(self, *to));
+                columns.next().map_or(Inferred::Unknown, |(column, _)| {
+                    self.of_column(search.relation, *column)
+                })
+            }
+            _ => Inferred::Unknown,
+        }
+    }
+
+    fn of_column(&self, stored: StoredId, column: usize) -> Inferred {
+        let column = self.infos[stored].columns.get(column);
+        column.map_or(Inferred::Unknown, |column| Inferred::of_type(&column.column_type))
+    }
+
+    fn of_expr(&mut self, expr: &Expr) -> Inferred {
+        match expr {
+            Expr::Const(_) | Expr::Param(_) => of_constant(expr),
+            Expr::Var(var) => self.of_var(*var),
+            Expr::Call(function, args, _) => {
+                let of = match function.name {
+                    "to_bool" | "eq" | "neq" | "lt" | "le" | "gt" | "ge" => Type::Bool,
+                    "length" => Type::Int,
                     // Ids are returned unchanged.
-                    "to_int" => {
-                        same(&mut args.iter()).filter(|of| *of != Type::Id).map(|_| Type::Int)
+                    "to_int" => match self.of_any(&mut args.iter()).settled() {
+                        Inferred::Of(of) if of != Type::Id => Type::Int,
+                        Inferred::Nothing => return Inferred::Nothing,
+                        _ => return Inferred::Unknown,
+                    },
+                    "to_float" => Type::Float,
+                    "to_string" => Type::String,
+                    "to_date" => Type::Date,
+                    "to_timestamp" => Type::Timestamp,
+                    "to_duration" => Type::Duration,
+                    "to_decimal" => Type::Decimal,
+                    "if" => return self.of_any(&mut args.iter().skip(1)),
+                    "cond" => return self.of_any(&mut args.iter().skip(1).step_by(2)),
+                    "coalesce" => return self.of_any(&mut args.iter()),
+                    "concat" => return self.common(args, &[Type::String]),
+                    "add" | "sub" | "mul" | "mod" | "minus" => {
+                        return self.common(args, &[Type::Int, Type::Float, Type::Decimal]);
                     }
-                    "to_float" => Some(Type::Float),
-                    "to_string" => Some(Type::String),
-                    "to_date" => Some(Type::Date),
-                    "to_timestamp" => Some(Type::Timestamp),
-                    "to_duration" => Some(Type::Duration),
-                    "to_decimal" => Some(Type::Decimal),
-                    "if" => same(&mut args.iter().skip(1)),
-                    "cond" => same(&mut args.iter().skip(1).step_by(2)),
-                    "coalesce" => same(&mut args.iter()),
-                    "concat" => same(&mut args.iter()).filter(|of| *of == Type::String),
-                    "add" | "sub" | "mul" | "mod" | "minus" => same(&mut args.iter())
-                        .filter(|of| matches!(of, Type::Int | Type::Float | Type::Decimal)),
-                    "div" => same(&mut args.iter()).filter(|of| *of == Type::Decimal),
-                    _ => None,
-                }
+                    "div" => return self.common(args, &[Type::Decimal]),
+                    _ => return Inferred::Unknown,
+                };
+                Inferred::Of(of)
             }
         }
+    }
+
+    /// The values of any of the arguments. A parameter may be anything.
+    fn of_any(&mut self, args: &mut dyn Iterator<Item = &Expr>) -> Inferred {
+        args.fold(Inferred::Nothing, |all, arg| match arg {
+            Expr::Param(_) => Inferred::Unknown,
+            arg => all.or(self.of_expr(arg)),
+        })
+    }
+
+    /// The type that all arguments have, if it is one of these.
+    fn common(&mut self, args: &[Expr], types: &[Type]) -> Inferred {
+        let settled = args.iter().fold(Inferred::Nothing, |all, arg| match arg {
+            Expr::Param(_) => Inferred::Unknown,
+            arg => all.or(self.of_expr(arg).settled()),
+        });
+        match settled {
+            Inferred::Of(one) if !types.contains(&one) => Inferred::Unknown,
+            settled => settled,
+        }
+    }
+}
+
+/// The items of a list without variables.
+fn of_items(list: &Expr) -> Inferred {
+    match (list, list.list_items()) {
+        (Expr::Const(Value::List(items)), _) => {
+            items.iter().map(Inferred::of_value).fold(Inferred::Nothing, Inferred::or)
+        }
+        (_, Some(items)) => items.iter().map(of_constant).fold(Inferred::Nothing, Inferred::or),
+        _ => of_constant(list),
     }
 }
 
@@ -151,8 +343,14 @@ impl Types<'_> {
 mod tests {
     use super::*;
     use crate::catalog::ColumnInfo;
-    use crate::ids::{Id, PredicateId, StoredId};
+    use crate::ids::{Id, PredicateId};
     use crate::resolve_over;
+
+    fn types(rule: &Rule, infos: &PerStored<RelationInfo>) -> Vec<Option<String>> {
+        let derived = PerPredicate::default();
+        let head = RuleTypes::new(rule, infos, &derived).head();
+        head.iter().map(|of| of.known().map(|of| of.to_string())).collect()
+    }
 
     /// The type of an expression over `a: Int`, `s: String?`, and `x` of any type.
     fn type_of_text(text: &str) -> Option<String> {
@@ -167,7 +365,7 @@ mod tests {
             body: vec![atom(span), Literal::Assign { var: 3, value, span }],
             span,
         };
-        head_types(&rule, &PerStored::filled(info(), 1)).remove(0).map(|of| of.to_string())
+        types(&rule, &PerStored::filled(info(), 1)).remove(0)
     }
 
     fn atom(span: syntax::Span) -> Literal {
@@ -206,7 +404,7 @@ mod tests {
     fn an_expression_has_a_type_where_all_its_values_are_of_one() {
         for (text, of) in [
             ("a", Some("Int")),
-            ("s", Some("String?")),
+            ("s", Some("String")),
             ("x", None),
             ("a + 1", Some("Int")),
             ("a + 1.5", None),
@@ -245,9 +443,8 @@ mod tests {
                 ],
                 span,
             };
-            let found = head_types(&rule, &PerStored::filled(info(), 1));
-            let found: Vec<_> = found.iter().map(|of| of.as_ref().map(Type::to_string)).collect();
-            assert_eq!(found, ["Int", "String?", "Int"].map(|of| Some(of.to_owned())), "{value:?}");
+            let found = types(&rule, &PerStored::filled(info(), 1));
+            assert_eq!(found, ["Int", "String", "Int"].map(|of| Some(of.to_owned())), "{value:?}");
         }
     }
 
@@ -269,6 +466,6 @@ mod tests {
             body: std::iter::once(first).chain((1..65).map(twice)).collect(),
             span,
         };
-        assert_eq!(head_types(&rule, &PerStored::default()), [Some(Type::Int)]);
+        assert_eq!(types(&rule, &PerStored::default()), [Some("Int".to_owned())]);
     }
 }

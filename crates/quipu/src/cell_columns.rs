@@ -196,11 +196,16 @@ fn us(cell: Cell, interner: &Interner) -> i64 {
 }
 
 fn id(cell: Cell, interner: &Interner) -> u64 {
-    interner.with(cell, |value| match value {
-        Value::Int(int) => int.cast_unsigned(),
-        Value::Id(id) => *id,
-        _ => 0,
-    })
+    cell.as_small_int().map_or_else(
+        || {
+            interner.with(cell, |value| match value {
+                Value::Int(int) => int.cast_unsigned(),
+                Value::Id(id) => *id,
+                _ => 0,
+            })
+        },
+        i64::cast_unsigned,
+    )
 }
 
 fn float(cell: Cell, interner: &Interner) -> f64 {

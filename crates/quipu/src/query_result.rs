@@ -55,12 +55,20 @@ impl QueryResult {
         (0..self.columns().len()).map(|column| self.kind(column, &self.seen(column))).collect()
     }
 
-    /// The kind of a column with these values; without rows, the kind of its known type.
+    /// The kind of a column with these values: the one that fits them. The kind of its known type,
+    /// if all are null, or if they are ids, which have the values of integers below 2^63.
     fn kind(&self, column: usize, seen: &Seen) -> Kind {
-        match self.rows.types.get(column) {
-            Some(Some(of)) if self.is_empty() => Kind::of(of),
-            _ => seen.kind(),
+        let known = self.rows.types.get(column).and_then(Option::as_ref).map(Kind::of);
+        match (seen.kind(), known) {
+            (Kind::Null, Some(known)) => known,
+            (Kind::Int, Some(Kind::Id)) if Kind::Id.takes(seen) => Kind::Id,
+            (kind, _) => kind,
         }
+    }
+
+    /// Whether all values of a column are of this kind or null.
+    pub(crate) fn takes(&self, column: usize, kind: Kind) -> bool {
+        kind.takes(&self.seen(column))
     }
 
     fn seen(&self, column: usize) -> Seen {
@@ -196,6 +204,9 @@ impl QueryResult {
         let values = match (values, kind) {
             (Values::Bool(values), Kind::Bool) => ColumnValues::Bool(values),
             (Values::Int(values), Kind::Int) => ColumnValues::Int(values),
+            (Values::Int(values), Kind::Id) => {
+                ColumnValues::Id(values.into_iter().map(i64::cast_unsigned).collect())
+            }
             (Values::Float(values), Kind::Float) => ColumnValues::Float(values),
             (Values::Str(values), Kind::Str) => ColumnValues::Str(values),
             _ => return None,

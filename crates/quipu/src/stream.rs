@@ -77,14 +77,16 @@ impl<T: FnMut(QueryResult) -> Result<bool>> TypedParts<T> {
         let answer = QueryResult::new(output);
         let Some(types) = types else { return self.take_whole(&answer) };
         let kinds = self.kinds.get_or_insert_with(|| {
-            let shown = answer.kinds();
             // The digits of decimals are those of the first rows, or more.
             let is_known = |of: &&model::Type| *of.without_null() != model::Type::Decimal;
             let known = types.iter().map(|one| one.as_ref().filter(is_known).map(Kind::of));
-            known
-                .chain(std::iter::repeat(None))
-                .zip(shown)
-                .map(|(known, shown)| known.unwrap_or_else(|| shown.of_first()))
+            let known = known.chain(std::iter::repeat(None));
+            let kinds = answer.kinds().into_iter().enumerate().zip(known);
+            kinds
+                .map(|((column, shown), known)| match known {
+                    Some(known) if answer.takes(column, known) => known,
+                    _ => shown.of_first(),
+                })
                 .collect()
         });
         (self.take)(answer.part(kinds)?)

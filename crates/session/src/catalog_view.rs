@@ -11,7 +11,7 @@ use exec::storage::statistics::PathStatistics;
 use exec::table::owned::OwnedTable;
 use function::UserAggregate;
 use model::Type;
-use plan::{AccessPath, ColumnInfo, DictionaryColumns, RelationInfo};
+use plan::{AccessPath, AlgorithmColumns, ColumnInfo, DictionaryColumns, RelationInfo};
 use relation::{Access, Catalog, Dictionary, Entry, GraphPart, NameOverlay, Schema};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -302,7 +302,7 @@ impl plan::Catalog for CatalogView<'_> {
         &self,
         name: &syntax::Ident,
         options: &[(syntax::Ident, syntax::Expr)],
-    ) -> Result<Option<usize>, syntax::Diagnostic> {
+    ) -> Result<AlgorithmColumns, syntax::Diagnostic> {
         exec::fixed_rule::columns(name, options, self.own)
     }
 

@@ -142,11 +142,11 @@ impl RunningQuery<'_> {
         }
         if let Some(list) = found.columns {
             let list = if (from, to) == (0, rows) { list } else { list.slice(from..to) };
-            return Ok(QueryResult::of_list(headers, list).with_types(|| plan::entry_types(plan)));
+            return Ok(QueryResult::of_list(headers, list).with_types(plan.result_types()));
         }
         let columns = picked(columns, rows, order.as_deref(), from..to, limits)?;
         let output = QueryResult::new(headers, columns, to - from, Arc::clone(interner));
-        Ok(output.with_types(|| plan::entry_types(plan)))
+        Ok(output.with_types(plan.result_types()))
     }
 }
 
@@ -269,7 +269,7 @@ impl Engine {
         ResultStream {
             consumer,
             headers: headers_of(plan, columns),
-            types: plan::entry_types(plan),
+            types: Arc::clone(plan.result_types()),
             limits,
             range_rows: self.range_rows.load(Relaxed),
             left: Mutex::new(Remaining { skipped: options.offset, rows }),

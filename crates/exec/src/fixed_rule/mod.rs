@@ -36,7 +36,7 @@ use crate::value::cell::Cell;
 pub use cache::Projections;
 pub use call::CachedProjections;
 pub(crate) use call::Call;
-use plan::FixedUse;
+use plan::{AlgorithmColumns, FixedUse};
 use syntax::{Diagnostic, Expr, Ident};
 
 /// The built-in and user-defined fixed rules, as [`Algorithms`] of a query.
@@ -76,6 +76,8 @@ struct Algorithm {
     options: &'static [&'static str],
     /// Its number of columns.
     arity: Arity,
+    /// The columns that hold vertices of its inputs.
+    vertices: &'static [usize],
     /// Evaluates it.
     run: fn(&Call<'_, '_>) -> Result<Vec<Vec<Cell>>>,
 }
@@ -83,55 +85,55 @@ struct Algorithm {
 /// All built-in algorithms, by name.
 #[rustfmt::skip]
 const TABLE: &[Algorithm] = &[
-    Algorithm { names: &["ApproximateBetweenness"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "error", "confidence", "seed"], arity: Arity::Is(2), run: centrality::approximate_betweenness },
-    Algorithm { names: &["ArticulationPoints"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(1), run: cohesion::articulation_points },
-    Algorithm { names: &["BetweennessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::betweenness },
-    Algorithm { names: &["BiconnectedComponents"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: cohesion::biconnected_components },
-    Algorithm { names: &["BreadthFirstSearch", "BFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), run: search::breadth_first },
-    Algorithm { names: &["Bridges"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: cohesion::bridges },
-    Algorithm { names: &["ClosenessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::closeness },
-    Algorithm { names: &["ClusteringCoefficients"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(4), run: centrality::clustering },
-    Algorithm { names: &["CommunityDetectionLeiden"], inputs: &["edges"], inputs_min: 1, options: &["resolution", "seed"], arity: Arity::Is(2), run: communities::leiden },
-    Algorithm { names: &["CommunityDetectionLouvain"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter", "delta", "keep_depth"], arity: Arity::Is(2), run: communities::louvain },
-    Algorithm { names: &["ConnectedComponents"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::connected },
-    Algorithm { names: &["Constant"], inputs: &[], inputs_min: 0, options: &["data"], arity: Arity::Data, run: utility::constant },
-    Algorithm { names: &["CoreNumbers"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::cores },
-    Algorithm { names: &["CsvReader"], inputs: &[], inputs_min: 0, options: &["url", "types", "delimiter", "prepend_index", "has_headers"], arity: Arity::Indexed("types"), run: reader::csv },
-    Algorithm { names: &["DegreeCentrality"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(4), run: centrality::degree },
-    Algorithm { names: &["DepthFirstSearch", "DFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), run: search::depth_first },
-    Algorithm { names: &["EgoGraph"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "radius", "weighted"], arity: Arity::Is(4), run: measures::ego },
-    Algorithm { names: &["GraphSummary"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: measures::summary },
-    Algorithm { names: &["GreedyColoring"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["order"], arity: Arity::Is(2), run: matching::coloring },
-    Algorithm { names: &["JsonReader"], inputs: &[], inputs_min: 0, options: &["url", "fields", "json_lines", "null_if_absent", "prepend_index"], arity: Arity::Indexed("fields"), run: reader::json },
-    Algorithm { names: &["KShortestPathYen"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &["k", "undirected"], arity: Arity::Is(4), run: paths::yen },
-    Algorithm { names: &["LabelPropagation"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter"], arity: Arity::Is(2), run: communities::label_propagation },
-    Algorithm { names: &["LabelPropagationSynchronous"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["max_iter"], arity: Arity::Is(2), run: communities::synchronous },
-    Algorithm { names: &["MaximalIndependentSet"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["seed"], arity: Arity::Is(1), run: matching::independent },
-    Algorithm { names: &["MaximalMarginalRelevance"], inputs: &["rows"], inputs_min: 1, options: &["lambda", "take"], arity: Arity::Is(2), run: ranking::maximal_marginal_relevance },
-    Algorithm { names: &["MaximalMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: matching::maximal },
-    Algorithm { names: &["MaximumBipartiteMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: matching::bipartite },
-    Algorithm { names: &["MaximumFlow"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: flow::maximum_flow },
-    Algorithm { names: &["MaximumWeightMatching"], inputs: &["edges"], inputs_min: 1, options: &["max_cardinality"], arity: Arity::Is(2), run: matching::heaviest },
-    Algorithm { names: &["MinimumCut"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: flow::minimum_cut },
-    Algorithm { names: &["MinimumSpanningForestKruskal"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::forest },
-    Algorithm { names: &["MinimumSpanningTreePrim"], inputs: &["edges", "start"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::tree },
-    Algorithm { names: &["MostSimilar"], inputs: &["edges", "starts"], inputs_min: 2, options: &["measure", "k"], arity: Arity::Is(3), run: similarity::most_similar },
-    Algorithm { names: &["NeighborSimilarity"], inputs: &["edges", "pairs"], inputs_min: 2, options: &["measure"], arity: Arity::Is(3), run: similarity::of_pairs },
-    Algorithm { names: &["OnionLayers"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::onion },
-    Algorithm { names: &["PageRank"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "theta", "epsilon", "iterations"], arity: Arity::Is(2), run: centrality::pagerank },
-    Algorithm { names: &["ParquetReader"], inputs: &[], inputs_min: 0, options: &["url", "columns", "types", "prepend_index"], arity: Arity::Indexed("columns"), run: parquet::read },
-    Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), run: search::random_walk },
-    Algorithm { names: &["ReciprocalRankFusion"], inputs: &["ranking 1", "ranking 2", "ranking 3", "ranking 4", "ranking 5", "ranking 6", "ranking 7", "ranking 8"], inputs_min: 1, options: &["k", "descending", "weights"], arity: Arity::Is(2), run: ranking::reciprocal_rank_fusion },
-    Algorithm { names: &["ReorderSort"], inputs: &["rows"], inputs_min: 1, options: &["out", "sort_by", "descending", "break_ties", "skip", "take"], arity: Arity::Items("out", 1), run: utility::reorder_sort },
-    Algorithm { names: &["ShortestDistancesBFS"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "limit"], arity: Arity::Is(4), run: paths::levels },
-    Algorithm { names: &["ShortestDistancesDijkstra"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "limit"], arity: Arity::Is(4), run: paths::distances },
-    Algorithm { names: &["ShortestPathAStar"], inputs: &["edges", "nodes", "starts", "goals"], inputs_min: 4, options: &["heuristic"], arity: Arity::Is(4), run: search::a_star },
-    Algorithm { names: &["ShortestPathBFS"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: paths::shortest },
-    Algorithm { names: &["ShortestPathDijkstra"], inputs: &["edges", "starts", "goals"], inputs_min: 2, options: &["undirected", "keep_ties"], arity: Arity::Is(4), run: paths::dijkstra },
-    Algorithm { names: &["StronglyConnectedComponents", "SCC"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::strong },
-    Algorithm { names: &["TopSort"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::top_sort },
-    Algorithm { names: &["TrussNumbers"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: cohesion::trusses },
-    Algorithm { names: &["WeightedClusteringCoefficients"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::weighted_clustering },
+    Algorithm { names: &["ApproximateBetweenness"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "error", "confidence", "seed"], arity: Arity::Is(2), vertices: &[0], run: centrality::approximate_betweenness },
+    Algorithm { names: &["ArticulationPoints"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(1), vertices: &[0], run: cohesion::articulation_points },
+    Algorithm { names: &["BetweennessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), vertices: &[0], run: centrality::betweenness },
+    Algorithm { names: &["BiconnectedComponents"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[0], run: cohesion::biconnected_components },
+    Algorithm { names: &["BreadthFirstSearch", "BFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), vertices: &[0, 1], run: search::breadth_first },
+    Algorithm { names: &["Bridges"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[0, 1], run: cohesion::bridges },
+    Algorithm { names: &["ClosenessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), vertices: &[0], run: centrality::closeness },
+    Algorithm { names: &["ClusteringCoefficients"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(4), vertices: &[0], run: centrality::clustering },
+    Algorithm { names: &["CommunityDetectionLeiden"], inputs: &["edges"], inputs_min: 1, options: &["resolution", "seed"], arity: Arity::Is(2), vertices: &[1], run: communities::leiden },
+    Algorithm { names: &["CommunityDetectionLouvain"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter", "delta", "keep_depth"], arity: Arity::Is(2), vertices: &[1], run: communities::louvain },
+    Algorithm { names: &["ConnectedComponents"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[0], run: components::connected },
+    Algorithm { names: &["Constant"], inputs: &[], inputs_min: 0, options: &["data"], arity: Arity::Data, vertices: &[], run: utility::constant },
+    Algorithm { names: &["CoreNumbers"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[0], run: components::cores },
+    Algorithm { names: &["CsvReader"], inputs: &[], inputs_min: 0, options: &["url", "types", "delimiter", "prepend_index", "has_headers"], arity: Arity::Indexed("types"), vertices: &[], run: reader::csv },
+    Algorithm { names: &["DegreeCentrality"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(4), vertices: &[0], run: centrality::degree },
+    Algorithm { names: &["DepthFirstSearch", "DFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), vertices: &[0, 1], run: search::depth_first },
+    Algorithm { names: &["EgoGraph"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "radius", "weighted"], arity: Arity::Is(4), vertices: &[0, 1, 2], run: measures::ego },
+    Algorithm { names: &["GraphSummary"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[], run: measures::summary },
+    Algorithm { names: &["GreedyColoring"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["order"], arity: Arity::Is(2), vertices: &[0], run: matching::coloring },
+    Algorithm { names: &["JsonReader"], inputs: &[], inputs_min: 0, options: &["url", "fields", "json_lines", "null_if_absent", "prepend_index"], arity: Arity::Indexed("fields"), vertices: &[], run: reader::json },
+    Algorithm { names: &["KShortestPathYen"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &["k", "undirected"], arity: Arity::Is(4), vertices: &[0, 1], run: paths::yen },
+    Algorithm { names: &["LabelPropagation"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter"], arity: Arity::Is(2), vertices: &[1], run: communities::label_propagation },
+    Algorithm { names: &["LabelPropagationSynchronous"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["max_iter"], arity: Arity::Is(2), vertices: &[0, 1], run: communities::synchronous },
+    Algorithm { names: &["MaximalIndependentSet"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["seed"], arity: Arity::Is(1), vertices: &[0], run: matching::independent },
+    Algorithm { names: &["MaximalMarginalRelevance"], inputs: &["rows"], inputs_min: 1, options: &["lambda", "take"], arity: Arity::Is(2), vertices: &[], run: ranking::maximal_marginal_relevance },
+    Algorithm { names: &["MaximalMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[0, 1], run: matching::maximal },
+    Algorithm { names: &["MaximumBipartiteMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[0, 1], run: matching::bipartite },
+    Algorithm { names: &["MaximumFlow"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), vertices: &[0, 1], run: flow::maximum_flow },
+    Algorithm { names: &["MaximumWeightMatching"], inputs: &["edges"], inputs_min: 1, options: &["max_cardinality"], arity: Arity::Is(2), vertices: &[0, 1], run: matching::heaviest },
+    Algorithm { names: &["MinimumCut"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), vertices: &[0, 1], run: flow::minimum_cut },
+    Algorithm { names: &["MinimumSpanningForestKruskal"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), vertices: &[0, 1], run: components::forest },
+    Algorithm { names: &["MinimumSpanningTreePrim"], inputs: &["edges", "start"], inputs_min: 1, options: &[], arity: Arity::Is(3), vertices: &[0, 1], run: components::tree },
+    Algorithm { names: &["MostSimilar"], inputs: &["edges", "starts"], inputs_min: 2, options: &["measure", "k"], arity: Arity::Is(3), vertices: &[0, 1], run: similarity::most_similar },
+    Algorithm { names: &["NeighborSimilarity"], inputs: &["edges", "pairs"], inputs_min: 2, options: &["measure"], arity: Arity::Is(3), vertices: &[0, 1], run: similarity::of_pairs },
+    Algorithm { names: &["OnionLayers"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[0], run: components::onion },
+    Algorithm { names: &["PageRank"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "theta", "epsilon", "iterations"], arity: Arity::Is(2), vertices: &[0], run: centrality::pagerank },
+    Algorithm { names: &["ParquetReader"], inputs: &[], inputs_min: 0, options: &["url", "columns", "types", "prepend_index"], arity: Arity::Indexed("columns"), vertices: &[], run: parquet::read },
+    Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), vertices: &[1], run: search::random_walk },
+    Algorithm { names: &["ReciprocalRankFusion"], inputs: &["ranking 1", "ranking 2", "ranking 3", "ranking 4", "ranking 5", "ranking 6", "ranking 7", "ranking 8"], inputs_min: 1, options: &["k", "descending", "weights"], arity: Arity::Is(2), vertices: &[], run: ranking::reciprocal_rank_fusion },
+    Algorithm { names: &["ReorderSort"], inputs: &["rows"], inputs_min: 1, options: &["out", "sort_by", "descending", "break_ties", "skip", "take"], arity: Arity::Items("out", 1), vertices: &[], run: utility::reorder_sort },
+    Algorithm { names: &["ShortestDistancesBFS"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "limit"], arity: Arity::Is(4), vertices: &[0, 1, 3], run: paths::levels },
+    Algorithm { names: &["ShortestDistancesDijkstra"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "limit"], arity: Arity::Is(4), vertices: &[0, 1, 3], run: paths::distances },
+    Algorithm { names: &["ShortestPathAStar"], inputs: &["edges", "nodes", "starts", "goals"], inputs_min: 4, options: &["heuristic"], arity: Arity::Is(4), vertices: &[0, 1], run: search::a_star },
+    Algorithm { names: &["ShortestPathBFS"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &[], arity: Arity::Is(3), vertices: &[0, 1], run: paths::shortest },
+    Algorithm { names: &["ShortestPathDijkstra"], inputs: &["edges", "starts", "goals"], inputs_min: 2, options: &["undirected", "keep_ties"], arity: Arity::Is(4), vertices: &[0, 1], run: paths::dijkstra },
+    Algorithm { names: &["StronglyConnectedComponents", "SCC"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[0], run: components::strong },
+    Algorithm { names: &["TopSort"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), vertices: &[1], run: components::top_sort },
+    Algorithm { names: &["TrussNumbers"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), vertices: &[0, 1], run: cohesion::trusses },
+    Algorithm { names: &["WeightedClusteringCoefficients"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), vertices: &[0], run: centrality::weighted_clustering },
 ];
 
 impl Algorithms for Library<'_> {
@@ -212,7 +214,8 @@ fn find(
     Err(Diagnostic { message: format!("no algorithm `{name}`"), span, hint })
 }
 
-/// Number of columns of an algorithm, if its options tell it before evaluation.
+/// The columns of an algorithm's result. Their number is known if its options tell it before
+/// evaluation.
 ///
 /// # Errors
 /// There is no such algorithm.
@@ -220,9 +223,9 @@ pub fn columns(
     name: &Ident,
     options: &[(Ident, Expr)],
     own: &UserDefined,
-) -> std::result::Result<Option<usize>, Diagnostic> {
+) -> std::result::Result<AlgorithmColumns, Diagnostic> {
     if let Some(rule) = own.rule(&name.text) {
-        return Ok(Some(rule.columns()));
+        return Ok(AlgorithmColumns { count: Some(rule.columns()), vertices: &[] });
     }
     let algorithm = find(&name.text, name.span, own)?;
     let option =
@@ -231,7 +234,7 @@ pub fn columns(
         Some(Expr::List(items, _)) => Some(items.len()),
         _ => None,
     };
-    Ok(match algorithm.arity {
+    let count = match algorithm.arity {
         Arity::Is(columns) => Some(columns),
         Arity::Items(name, more) => items(name).map(|items| items + more),
         Arity::Indexed(name) => match option("prepend_index") {
@@ -246,7 +249,8 @@ pub fn columns(
             },
             _ => None,
         },
-    })
+    };
+    Ok(AlgorithmColumns { count, vertices: algorithm.vertices })
 }
 
 /// Whether this is the name or alias of a built-in algorithm.

@@ -74,8 +74,9 @@ impl Resolver<'_> {
         algorithm: &Ident,
         options: &[(Ident, syntax::Expr)],
     ) -> (Vec<String>, PredicateKind) {
-        let arity = self.catalog.algorithm(algorithm, options);
-        let arity = self.keep(arity).flatten();
+        let returned = self.catalog.algorithm(algorithm, options);
+        let returned = self.keep(returned).unwrap_or_default();
+        let arity = returned.count;
         for (_, value) in options {
             note_parameters(value, &mut self.program.parameters);
         }
@@ -86,6 +87,7 @@ impl Resolver<'_> {
             inputs: Vec::new(),
             options: options.collect(),
             has_head: !head.is_empty(),
+            vertices: returned.vertices,
         };
         let columns: Vec<String> = match (head, arity) {
             ([], Some(arity)) => (0..arity).map(|i| format!("_{i}")).collect(),

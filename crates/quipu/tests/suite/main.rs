@@ -27,6 +27,7 @@ mod projections;
 mod property_graphs;
 mod property_imports;
 mod repeated_scripts;
+mod result_types;
 mod rows;
 mod script_isolation;
 mod scripts;

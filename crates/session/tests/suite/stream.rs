@@ -277,10 +277,10 @@ fn types_are_told_with_each_part_where_they_are_known() {
     let engine = engine(1, 1 << 30, 100);
     let script = "?[a, s, b, c, d, e] := *r{a, s, b}, c = b / 2, d = to_float(c), e = b == 1";
     let take = |Part { types, .. }: Part<'_>| {
-        let nullable = |of| Some(Type::Nullable(Box::new(of)));
         let expected = [
             Some(Type::Int),
-            nullable(Type::String),
+            // Or null.
+            Some(Type::String),
             Some(Type::Int),
             None,
             Some(Type::Float),
