@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables bench-analytics bench-search hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes sim-graphs isolation engines kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables bench-analytics bench-search hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes sim-graphs isolation engines scale-test kill kill-fork kill-exit kill-python kill-networkx full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -270,6 +270,14 @@ engines: ## the conformance suite on each engine, and a database on it
 	cargo test --locked -p quipu --features sqlite --test engines
 	tools/with-postgres.sh cargo test --locked -p quipu-engine-postgres --features postgres
 	tools/with-postgres.sh cargo test --locked -p quipu --features sqlite,postgres --test postgres
+
+# TIKV_PD names a cluster that runs; otherwise tools/with-tikv.sh starts servers, if it finds them.
+scale-test: ## as `engines` on SQLite, PostgreSQL and TiKV, and says which of them it left out; TIKV_PD, TIKV_TEST_SERVERS
+	cargo test --locked -p quipu-engine-sqlite --features sqlite
+	tools/with-postgres.sh --if-there cargo test --locked -p quipu-engine-postgres --features postgres
+	tools/with-postgres.sh --if-there cargo test --locked -p quipu --features postgres --test postgres
+	tools/with-tikv.sh --if-there cargo test --locked -p quipu-engine-tikv --features tikv
+	tools/with-tikv.sh --if-there cargo test --locked -p quipu --features tikv --test tikv
 
 # NETWORKX_ARGS: "--stored", "--classes", "--plain", "--kernels" or "--part algorithms/components"
 NETWORKX_ARGS ?=

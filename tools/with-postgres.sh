@@ -5,13 +5,24 @@
 #
 # The server listens on a socket in that folder alone. It does not run as root, so root needs `runuser` and a user
 # `postgres`, which the packages of PostgreSQL make. Set POSTGRES_BIN if its programs are not found.
+#
+# With --if-there before the command, a missing server is no error; the command is left out.
 set -euo pipefail
 
+if_there=
+if [ "${1:-}" = --if-there ]; then
+  if_there=yes
+  shift
+fi
 bin="${POSTGRES_BIN:-}"
 if [ -z "$bin" ]; then
   bin=$(dirname "$(command -v initdb || ls -d /usr/lib/postgresql/*/bin/initdb 2>/dev/null | tail -n 1)")
 fi
 if [ ! -x "$bin/initdb" ]; then
+  if [ -n "$if_there" ]; then
+    echo "left out, since PostgreSQL is not installed: $*" >&2
+    exit 0
+  fi
   echo "error: PostgreSQL is not installed" >&2
   echo "hint: on Debian: apt install postgresql" >&2
   exit 1

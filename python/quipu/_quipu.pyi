@@ -80,7 +80,7 @@ def open(
         path: Folder of the database. ``None`` or ``":memory:"``: a new in-memory database, lost when
             it is closed.
             Or the address of another engine, in builds with its feature: ``"sqlite:///data/a.db"``,
-            ``"postgres://user@host/database"``.
+            ``"postgres://user@host/database"``, ``"tikv://pd1:2379,pd2:2379/name"``.
         durability: Which failures a commit survives after it has returned. ``"sync"``: a power cut.
             ``"os"``: a killed process; a power cut may lose the newest commits, each as a whole.
             ``"none"``: neither, before the next flush.

@@ -482,9 +482,10 @@ Examples:
 
 The copy is of one commit of the source, which another process may write meanwhile. All rows are read
 again and compared before the target shows anything. If it fails or is stopped, the target is empty.
-Engines but the one of folders are in a build with their feature: sqlite, postgres.";
+Engines but the one of folders are in a build with their feature: sqlite, postgres, tikv.";
 
-/// Copy a database to another engine: a folder, sqlite://FILE, or postgres://USER@HOST/DATABASE.
+/// Copy a database to another engine: a folder, sqlite://FILE, postgres://USER@HOST/DATABASE, or
+/// tikv://PD:PORT/NAME.
 #[derive(Debug, Args)]
 #[command(after_help = MIGRATE_EXAMPLES)]
 pub(crate) struct Migrate {

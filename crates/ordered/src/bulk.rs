@@ -71,9 +71,7 @@ impl Load {
             pairs.push((key, value));
         }
         self.core.check_may_wait()?;
-        let mut map = self.core.map()?.writer()?;
-        map.put(&pairs)?;
-        map.commit()?;
+        self.core.map()?.load(&pairs)?;
         Ok(bytes)
     }
 
@@ -105,7 +103,7 @@ impl Load {
         let mut map = core.map()?.writer()?;
         for prefix in prefixes {
             let (lower, upper) = prefix.all();
-            map.delete_range(&lower, &upper)?;
+            map.discard(&lower, &upper)?;
             map.delete(&[load_key(*prefix)])?;
         }
         map.commit()
@@ -169,7 +167,7 @@ impl BulkLoad for Load {
         }
         for prefix in removed {
             let (lower, upper) = prefix.all();
-            writing.map.delete_range(&lower, &upper)?;
+            writing.map.discard(&lower, &upper)?;
         }
         let seq = match changed.is_empty() {
             true => writing.finish()?,

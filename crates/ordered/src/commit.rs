@@ -378,7 +378,7 @@ impl<'c> Writing<'c> {
     ) -> Result<SeqNo> {
         for space in removed {
             let (lower, upper) = space.prefix.all();
-            self.map.delete_range(&lower, &upper)?;
+            self.map.discard(&lower, &upper)?;
             self.map.delete(&space.keys())?;
             self.figures.remove(&space.info.id);
         }

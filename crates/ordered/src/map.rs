@@ -71,6 +71,15 @@ pub trait MapWriter: MapRead {
     /// A failed write.
     fn delete_range(&mut self, lower: &[u8], upper: &[u8]) -> Result<()>;
 
+    /// Removes all keys with `lower <= key < upper`, which nobody reads or writes after the commit.
+    /// An engine with a limit on commits removes them after it, in several steps.
+    ///
+    /// # Errors
+    /// A failed write.
+    fn discard(&mut self, lower: &[u8], upper: &[u8]) -> Result<()> {
+        self.delete_range(lower, upper)
+    }
+
     /// Makes all writes visible in one step, as durable as the map was opened for.
     ///
     /// # Errors
@@ -91,6 +100,17 @@ pub trait OrderedMap: Send + Sync {
     /// # Errors
     /// A failed read, or a writer that does not end.
     fn writer(&self) -> Result<Box<dyn MapWriter + '_>>;
+
+    /// Sets values of new keys that nobody reads before a later commit. An engine with a limit on
+    /// commits sets them in several steps; if it fails, some may be there.
+    ///
+    /// # Errors
+    /// A failed write.
+    fn load(&self, pairs: &[Pair]) -> Result<()> {
+        let mut writer = self.writer()?;
+        writer.put(pairs)?;
+        writer.commit()
+    }
 
     /// Makes this process the only one that may write, until the map is closed.
     ///

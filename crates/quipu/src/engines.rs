@@ -46,8 +46,8 @@ impl Database {
     ///
     /// Instead of a folder it may be the address of another engine: `memory://` or `:memory:`; with
     /// the feature `sqlite` a file, such as `sqlite:///data/cites.db` or `sqlite://cites.db`; with
-    /// the feature `postgres` a server, such as `postgres://user@host/database`
-    /// (`docs/guides/scale-out.md`).
+    /// the feature `postgres` a server, such as `postgres://user@host/database`; with the feature
+    /// `tikv` a cluster, such as `tikv://pd1:2379,pd2:2379/name` (`docs/guides/scale-out.md`).
     ///
     /// # Errors
     /// [`ErrorKind::Locked`] if another process has it open for writing (the message names the
@@ -79,16 +79,17 @@ impl Database {
             "memory" => Err(address.refused("databases in memory have no names", "use memory://")),
             "sqlite" => open_sqlite(address, options),
             "postgres" | "postgresql" => open_postgres(address, options),
+            "tikv" => open_tikv(address, options),
             _ => {
-                let hint =
-                    "engines are memory, sqlite and postgres; a folder has no \"://\" in its path";
+                let hint = "engines are memory, sqlite, postgres and tikv; a folder has no \"://\" \
+                            in its path";
                 Err(address.refused("there is no such engine", hint))
             }
         }
     }
 
     /// A database over the store of another engine, which this process may write alone.
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "tikv"))]
     fn over_engine(store: impl store::Store + 'static, options: Options) -> Result<Self> {
         use env::Env;
         let store: Arc<dyn store::Store> = Arc::new(store);
@@ -152,7 +153,20 @@ fn open_postgres(address: &Address, _: Options) -> Result<Database> {
     Err(address.refused("this build has no engine for it", hint))
 }
 
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[cfg(feature = "tikv")]
+fn open_tikv(address: &Address, options: Options) -> Result<Database> {
+    let map = engine_tikv::TikvMap::open(&format!("tikv://{}", address.rest))?;
+    let store = ordered::OrderedStore::open(map, ordered_options(&options))?;
+    Database::over_engine(store, options)
+}
+
+#[cfg(not(feature = "tikv"))]
+fn open_tikv(address: &Address, _: Options) -> Result<Database> {
+    let hint = "build quipu with the feature \"tikv\"";
+    Err(address.refused("this build has no engine for it", hint))
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "tikv"))]
 fn ordered_options(options: &Options) -> ordered::OrderedOptions {
     ordered::OrderedOptions {
         writers: ordered::Writers::One,

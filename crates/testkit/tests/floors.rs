@@ -14,6 +14,7 @@ fn no_module_imports_upward() {
         "document",
         "engine-postgres",
         "engine-sqlite",
+        "engine-tikv",
         "env",
         "function",
         "ingest",

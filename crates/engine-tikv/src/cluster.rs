@@ -1,0 +1,354 @@
+//! A connection to a cluster: its runtime, timestamps, requests of reads, and errors.
+
+use crate::address::Address;
+use ordered::{Order, Pair};
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+use store::{Error, ErrorKind, Result};
+use tikv_client::{
+    Backoff, BoundRange, CheckLevel, Config, Key, RetryOptions, Timestamp, Transaction,
+    TransactionClient, TransactionOptions,
+};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// Most keys or rows of one request. Pages of `ordered` are also bounded in bytes.
+const ROWS_A_REQUEST: usize = 4096;
+/// Most requests at once.
+pub(crate) const REQUESTS_MAX: usize = 32;
+
+/// One answer may have this many rows of a few hundred kilobytes.
+const ANSWER_BYTES_MAX: usize = 1 << 30;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Waits about 27 seconds in all: longer than an abandoned lock lives, and than an election takes.
+const PATIENT: Backoff = Backoff::no_jitter_backoff(2, 500, 60);
+/// Waits 300 milliseconds, and up to a second for each answer.
+const BRIEF: Backoff = Backoff::no_jitter_backoff(10, 100, 4);
+
+/// Threads that send and receive.
+const THREADS: usize = 2;
+
+/// A connection, shared by all snapshots of a map.
+pub(crate) struct Cluster {
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    client: TransactionClient,
+    pub(crate) place: String,
+    prefix: String,
+    snapshot_age_max: Option<Duration>,
+}
+
+/// One state of the cluster.
+#[derive(Clone)]
+pub(crate) struct State {
+    pub(crate) timestamp: Timestamp,
+    taken: Instant,
+}
+
+/// An error of the cluster or of the network.
+pub(crate) fn failed(place: &str, error: &tikv_client::Error) -> Error {
+    let kind = if is_conflict(error) { ErrorKind::Conflict } else { ErrorKind::Io };
+    let mut text = error.to_string();
+    // It may have the keys and values of a whole request.
+    if text.len() > 500 {
+        text.truncate((0..=500).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0));
+        text += "…";
+    }
+    Error::new(kind, format!("{place}: {text}"))
+}
+
+/// The errors inside an error.
+fn parts(error: &tikv_client::Error) -> &[tikv_client::Error] {
+    use tikv_client::Error::{
+        ExtractedErrors, MultipleKeyErrors, PessimisticLockError, UndeterminedError,
+    };
+    match error {
+        ExtractedErrors(errors) | MultipleKeyErrors(errors) => errors,
+        PessimisticLockError { inner, .. } => std::slice::from_ref(inner),
+        UndeterminedError(inner) => std::slice::from_ref(inner),
+        _ => &[],
+    }
+}
+
+/// Whether another transaction won.
+pub(crate) fn is_conflict(error: &tikv_client::Error) -> bool {
+    match error {
+        tikv_client::Error::KeyError(error) => error.conflict.is_some(),
+        error => parts(error).iter().any(is_conflict),
+    }
+}
+
+/// Whether another transaction held a lock for as long as this one waited.
+pub(crate) fn is_locked(error: &tikv_client::Error) -> bool {
+    match error {
+        tikv_client::Error::KeyError(error) => error.locked.is_some(),
+        tikv_client::Error::ResolveLockError(_) => true,
+        error => parts(error).iter().any(is_locked),
+    }
+}
+
+/// The smallest byte string above `key`.
+fn successor(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
+impl Cluster {
+    /// Connects.
+    pub(crate) fn connect(address: &Address) -> Result<Self> {
+        let place = format!("tikv://{}/{}", address.servers.join(","), address.name);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("quipu-tikv")
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|error| Error::caused(ErrorKind::Io, error))?;
+        let config = Config::default()
+            .with_timeout(REQUEST_TIMEOUT)
+            .with_grpc_max_decoding_message_size(ANSWER_BYTES_MAX);
+        let client = TransactionClient::new_with_config(address.servers.clone(), config);
+        let client = runtime.block_on(client).map_err(|error| failed(&place, &error))?;
+        Ok(Self {
+            runtime: Some(runtime),
+            client,
+            place,
+            // No name has a colon, so no prefix is the start of another.
+            prefix: format!("quipu:{}:", address.name),
+            snapshot_age_max: address.snapshot_age_max,
+        })
+    }
+
+    /// Waits for an answer.
+    pub(crate) fn wait<R>(
+        &self,
+        answer: impl Future<Output = tikv_client::Result<R>>,
+    ) -> Result<R> {
+        self.wait_for(answer)?.map_err(|error| failed(&self.place, &error))
+    }
+
+    /// Waits for an answer whose error matters.
+    pub(crate) fn wait_for<R>(&self, answer: impl Future<Output = R>) -> Result<R> {
+        let closed = || Error::new(ErrorKind::Io, format!("{} is closed", self.place));
+        Ok(self.runtime.as_ref().ok_or_else(closed)?.block_on(answer))
+    }
+
+    /// Runs a task until the connection is closed.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            drop(runtime.spawn(task));
+        }
+    }
+
+    pub(crate) fn client(&self) -> &TransactionClient {
+        &self.client
+    }
+
+    /// The key of a row of the map.
+    pub(crate) fn row_key(&self, key: &[u8]) -> Vec<u8> {
+        [self.prefix.as_bytes(), b"r", key].concat()
+    }
+
+    /// The first key after all rows of the map.
+    pub(crate) fn after_rows(&self) -> Vec<u8> {
+        [self.prefix.as_bytes(), b"s"].concat()
+    }
+
+    /// The key of a row that the map does not see. It is before all rows of the map.
+    pub(crate) fn control_key(&self, key: &[u8]) -> Vec<u8> {
+        [self.prefix.as_bytes(), b"c", key].concat()
+    }
+
+    /// Removes from keys what [`Cluster::row_key`] put before them.
+    pub(crate) fn strip(&self, pairs: &mut [Pair]) {
+        let bytes = self.prefix.len() + 1;
+        pairs.iter_mut().for_each(|(key, _)| drop(key.drain(..bytes.min(key.len()))));
+    }
+
+    /// The newest state.
+    pub(crate) fn newest(&self) -> Result<State> {
+        let timestamp = self.wait(self.client.current_timestamp())?;
+        Ok(State { timestamp, taken: Instant::now() })
+    }
+
+    /// A transaction that sends its writes when it commits, and the state that it reads.
+    pub(crate) async fn begin(client: &TransactionClient) -> tikv_client::Result<Transaction> {
+        // The client's first beat is after that time. Locks live for three seconds at least.
+        let beat = tikv_client::transaction::HeartbeatOption::FixedTime(Duration::from_secs(1));
+        let options = TransactionOptions::new_optimistic()
+            .retry_options(RetryOptions { region_backoff: PATIENT, lock_backoff: PATIENT })
+            .heartbeat_option(beat)
+            .drop_check(CheckLevel::None);
+        client.begin_with_options(options).await
+    }
+
+    /// A transaction that waits a few seconds for locks.
+    pub(crate) async fn begin_locking(
+        client: &TransactionClient,
+    ) -> tikv_client::Result<Transaction> {
+        let beat = tikv_client::transaction::HeartbeatOption::FixedTime(Duration::from_secs(5));
+        let options = TransactionOptions::new_pessimistic()
+            .retry_options(RetryOptions { region_backoff: PATIENT, lock_backoff: BRIEF })
+            .heartbeat_option(beat)
+            .drop_check(CheckLevel::None);
+        client.begin_with_options(options).await
+    }
+
+    /// The state that a transaction which has just begun reads.
+    pub(crate) fn state_of(transaction: &Transaction) -> State {
+        State { timestamp: transaction.start_timestamp(), taken: Instant::now() }
+    }
+
+    /// Fails if the cluster may have removed versions that the state has. TiKV itself would answer
+    /// without them.
+    fn check_age(&self, state: &State) -> Result<()> {
+        match self.snapshot_age_max {
+            Some(limit) if state.taken.elapsed() > limit => {
+                let what = format!(
+                    "{}: this snapshot is older than {} seconds, and the cluster may have removed \
+                     what it reads",
+                    self.place,
+                    limit.as_secs()
+                );
+                let hint = "read a new snapshot; if the cluster keeps old versions for longer, add \
+                     ?snapshot_seconds=N to the address (0: no limit)";
+                Err(Error::new(ErrorKind::Io, format!("{what}\nhint: {hint}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The values of keys.
+    pub(crate) fn get(&self, state: &State, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.check_age(state)?;
+        let mut found = HashMap::with_capacity(keys.len());
+        for keys in keys.chunks(ROWS_A_REQUEST) {
+            found.extend(self.wait(get(&self.client, &state.timestamp, keys.to_vec()))?);
+        }
+        Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
+    }
+
+    /// The first pairs of a range.
+    pub(crate) fn scan(
+        &self,
+        state: &State,
+        (lower, upper): (&[u8], &[u8]),
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Pair>> {
+        self.check_age(state)?;
+        let range = (lower.to_vec(), upper.to_vec());
+        self.wait(scan(self.client.clone(), state.timestamp.clone(), range, order, limit))
+    }
+
+    /// The first pairs of each range.
+    pub(crate) fn scan_many(
+        &self,
+        state: &State,
+        ranges: &[(Vec<u8>, Vec<u8>)],
+        limit: usize,
+    ) -> Result<Vec<Vec<Pair>>> {
+        self.check_age(state)?;
+        let scans = ranges.iter().map(|range| {
+            let (client, timestamp) = (self.client.clone(), state.timestamp.clone());
+            scan(client, timestamp, range.clone(), Order::Forward, limit)
+        });
+        self.wait(together(scans))
+    }
+
+    /// The first keys of a range.
+    pub(crate) fn keys(
+        &self,
+        state: &State,
+        (lower, upper): (&[u8], &[u8]),
+        limit: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        self.check_age(state)?;
+        let mut snapshot = self.client.snapshot(state.timestamp.clone(), reading());
+        let range: BoundRange = (lower.to_vec()..upper.to_vec()).into();
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let keys = async { Ok(snapshot.scan_keys(range, limit).await?.map(Vec::from).collect()) };
+        self.wait(keys)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // It may be dropped by a task of another runtime, which must not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn reading() -> TransactionOptions {
+    TransactionOptions::new_optimistic()
+        .retry_options(RetryOptions { region_backoff: PATIENT, lock_backoff: PATIENT })
+        .drop_check(CheckLevel::None)
+}
+
+/// The pairs of keys. Each request has a snapshot of its own: one keeps all that it has read.
+async fn get(
+    client: &TransactionClient,
+    timestamp: &Timestamp,
+    keys: Vec<Vec<u8>>,
+) -> tikv_client::Result<Vec<Pair>> {
+    let mut snapshot = client.snapshot(timestamp.clone(), reading());
+    let pairs = snapshot.batch_get(keys).await?;
+    Ok(pairs.map(pair).filter(|(_, value)| !value.is_empty()).collect())
+}
+
+fn pair(pair: tikv_client::KvPair) -> Pair {
+    let (key, value): (Key, Vec<u8>) = pair.into();
+    (key.into(), value)
+}
+
+async fn scan(
+    client: TransactionClient,
+    timestamp: Timestamp,
+    (mut lower, mut upper): (Vec<u8>, Vec<u8>),
+    order: Order,
+    limit: usize,
+) -> tikv_client::Result<Vec<Pair>> {
+    let mut out: Vec<Pair> = Vec::new();
+    while out.len() < limit && lower < upper {
+        let rows = (limit - out.len()).min(ROWS_A_REQUEST);
+        let mut snapshot = client.snapshot(timestamp.clone(), reading());
+        let range: BoundRange = (lower.clone()..upper.clone()).into();
+        let before = out.len();
+        match order {
+            Order::Forward => out.extend(snapshot.scan(range, rows as u32).await?.map(pair)),
+            Order::Backward => {
+                out.extend(snapshot.scan_reverse(range, rows as u32).await?.map(pair));
+            }
+        }
+        match out.last() {
+            Some((last, _)) if out.len() - before == rows => match order {
+                Order::Forward => lower = successor(last),
+                Order::Backward => upper.clone_from(last),
+            },
+            _ => break,
+        }
+    }
+    Ok(out)
+}
+
+/// Runs requests, a bounded number at once. Results are in the order of the requests.
+pub(crate) async fn together<R: Send + 'static>(
+    requests: impl Iterator<Item = impl Future<Output = tikv_client::Result<R>> + Send + 'static>,
+) -> tikv_client::Result<Vec<R>> {
+    let mut waiting = requests.enumerate();
+    let (mut running, mut done) = (JoinSet::new(), Vec::new());
+    loop {
+        while running.len() < REQUESTS_MAX {
+            let Some((i, request)) = waiting.next() else { break };
+            running.spawn(async move { (i, request.await) });
+        }
+        let Some(finished) = running.join_next().await else { break };
+        let (i, result) = finished?;
+        done.push((i, result?));
+    }
+    done.sort_unstable_by_key(|(i, _)| *i);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
