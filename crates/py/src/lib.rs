@@ -78,6 +78,7 @@ mod repair;
 mod result;
 mod result_stream;
 mod slow_query;
+mod spark;
 mod table;
 mod temporal;
 mod transaction;
@@ -127,5 +128,6 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;
     module.add_function(wrap_pyfunction!(backup::restore, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
+    module.add_function(wrap_pyfunction!(spark::_export_spark, module)?)?;
     Ok(())
 }

@@ -9,7 +9,7 @@
 Spark has no write access to a database: a database belongs to one process on one machine. Its
 executors read an export, from a folder that all of them see.
 
-``export`` needs pyarrow; the others need pyspark 4 and Java 17.
+``export`` and ``statistics`` need nothing else; the others need pyspark 4 and Java 17.
 """
 
 from ._export import ExportReport, export, statistics
