@@ -18,7 +18,7 @@ use crate::vector::evaluate::TypedRows;
 use crate::vector::selection::Selection;
 use base::{BytesColumn, Validity};
 use model::{Series, Value};
-use plan::Var;
+use plan::VarId;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -66,11 +66,11 @@ impl ColumnList {
     /// column is of several kinds, all null, or only readable as cells.
     pub(crate) fn take(
         &mut self,
-        head: &[Var],
+        head: &[VarId],
         columns: &dyn TypedRows,
         rows: &Selection<'_>,
     ) -> bool {
-        let column = |var: &Var| owned(columns.column(*var, rows)?, rows.len());
+        let column = |var: &VarId| owned(columns.column(*var, rows)?, rows.len());
         let taken: Option<Vec<_>> = head.iter().map(column).collect();
         let is_taken = taken.is_some();
         taken.into_iter().for_each(|taken| self.push(rows.len(), taken));

@@ -6,7 +6,8 @@
 //! fail them.
 
 use crate::cost;
-use crate::ir::{Expr, Literal, Rule, Var};
+use crate::ids::VarId;
+use crate::ir::{Expr, Literal, Rule};
 use crate::key_value::KeyValue;
 
 /// A range of column values, derived from conditions that are still checked later.
@@ -139,7 +140,11 @@ pub(crate) fn each_conjunct(condition: &Expr, visit: &mut dyn FnMut(&Expr)) {
 
 /// If `condition` compares `var` with a value that is known before any row is read: the function
 /// and the value. The function is mirrored if the variable is on the right.
-pub(crate) fn comparison(rule: &Rule, condition: &Expr, var: Var) -> Option<(&'static str, Expr)> {
+pub(crate) fn comparison(
+    rule: &Rule,
+    condition: &Expr,
+    var: VarId,
+) -> Option<(&'static str, Expr)> {
     compared(rule, condition, KeyValue::Var(var))
 }
 

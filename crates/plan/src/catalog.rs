@@ -1,6 +1,6 @@
 //! The interface through which planning reads the catalog.
 
-use crate::ir::Var;
+use crate::ids::VarId;
 use crate::search::SearchMethod;
 use function::UserAggregate;
 use model::{JsonStep, Type};
@@ -97,7 +97,7 @@ pub struct AccessPath {
 
 impl AccessPath {
     /// Whether the path contains all columns that an atom uses.
-    pub(crate) fn covers_atom(&self, args: &[Option<Var>]) -> bool {
+    pub(crate) fn covers_atom(&self, args: &[Option<VarId>]) -> bool {
         let mut asked = args.iter().enumerate().filter(|(_, var)| var.is_some());
         asked.all(|(column, _)| self.covers.contains(&column))
     }

@@ -2,8 +2,8 @@
 //! fuzzing and the simulator.
 
 use crate::catalog::RelationInfo;
-use crate::ids::PerStored;
-use crate::ir::{Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::ids::{PerStored, PerVar, VarId};
+use crate::ir::{Literal, PredicateKind, Program, Rule, Source};
 use crate::pipeline::PipelinePlan;
 use crate::step::Step;
 
@@ -45,10 +45,10 @@ fn rule_is_sound(
     let is = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
     is(matches!(predicate.kind, PredicateKind::Inline { .. }), "a body without an inline rule")?;
     is(rule.head.len() == predicate.columns.len(), "a head of another length than its columns")?;
-    let mut named = vec![false; rule.variables.len()];
+    let mut named = PerVar::filled(false, rule.variables.len());
     let mut is_known = true;
     for literal in &rule.body {
-        literal.each_var(&mut |var| is_known &= var < named.len());
+        literal.each_var(&mut |var| is_known &= named.get(var).is_some());
         is(is_known, "a variable that it does not have")?;
         let Literal::Atom { source, args, negated, .. } = literal else {
             if !matches!(literal, Literal::Condition(_)) {
@@ -61,7 +61,7 @@ fn rule_is_sound(
             Source::Stored(read) => (infos[read].columns.len(), "stored relation"),
         };
         is(args.len() == columns, &format!("{} places for a {what} of {columns}", args.len()))?;
-        let mut vars: Vec<Var> = args.iter().flatten().copied().collect();
+        let mut vars: Vec<VarId> = args.iter().flatten().copied().collect();
         vars.sort_unstable();
         if !negated {
             let are_distinct = vars.windows(2).all(|two| two[0] != two[1]);
@@ -87,7 +87,7 @@ pub(crate) fn body(rule: &Rule, body: &PipelinePlan) {
     let mut places = body.places.clone();
     places.sort_unstable();
     assert!(places.into_iter().eq(0..rule.body.len()), "literals left out or twice: {body:?}");
-    let mut bound = vec![false; rule.variables.len()];
+    let mut bound = PerVar::filled(false, rule.variables.len());
     for (planned, &place) in body.steps.iter().zip(&body.places) {
         let mut needs = Vec::new();
         match &planned.step {

@@ -8,8 +8,8 @@
 //! variables of an expression determine its value.
 
 use crate::catalog::RelationInfo;
-use crate::ids::{PerStored, StoredId};
-use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
+use crate::ids::{PerStored, PerVar, StoredId, VarId};
+use crate::ir::{Expr, Literal, Program, Rule, Source};
 
 /// The smallest number of leading head columns that form a unique key; `None` if rows may be equal.
 pub(crate) fn columns(
@@ -28,12 +28,13 @@ pub(crate) fn columns(
 
 /// Head variables after the unique key that occur only once in the body. Their values are never
 /// compared.
-pub(crate) fn not_compared(rule: &Rule, distinct_keys: Option<usize>) -> Vec<Var> {
+pub(crate) fn not_compared(rule: &Rule, distinct_keys: Option<usize>) -> Vec<VarId> {
     let Some(first) = distinct_keys else { return Vec::new() };
-    let mut uses = vec![0; rule.variables.len()];
+    let mut uses = PerVar::filled(0, rule.variables.len());
     rule.body.iter().for_each(|literal| literal.each_var(&mut |var| uses[var] += 1));
-    let is_loose = |var: &&Var| uses[**var] == 1 && !rule.head[..first].contains(var);
-    let mut not_compared: Vec<Var> = rule.head[first..].iter().filter(is_loose).copied().collect();
+    let is_loose = |var: &&VarId| uses[**var] == 1 && !rule.head[..first].contains(var);
+    let mut not_compared: Vec<VarId> =
+        rule.head[first..].iter().filter(is_loose).copied().collect();
     not_compared.sort_unstable();
     not_compared.dedup();
     not_compared
@@ -43,7 +44,7 @@ pub(crate) fn not_compared(rule: &Rule, distinct_keys: Option<usize>) -> Vec<Var
 pub(crate) fn are_distinct(
     program: &Program,
     rule: &Rule,
-    head: &[Var],
+    head: &[VarId],
     infos: &PerStored<RelationInfo>,
 ) -> bool {
     let told = determined(program, rule, head, infos);
@@ -68,10 +69,10 @@ pub(crate) fn are_distinct(
 fn determined(
     program: &Program,
     rule: &Rule,
-    head: &[Var],
+    head: &[VarId],
     infos: &PerStored<RelationInfo>,
-) -> Vec<bool> {
-    let mut told = vec![false; rule.variables.len()];
+) -> PerVar<bool> {
+    let mut told = PerVar::filled(false, rule.variables.len());
     head.iter().for_each(|&var| told[var] = true);
     let is_spelling = |stored: StoredId| {
         let name = &program.stored[stored].name;
@@ -113,7 +114,7 @@ fn determined(
 }
 
 /// Whether all of these columns have determined variables.
-fn all_told(args: &[Option<Var>], told: &[bool]) -> bool {
+fn all_told(args: &[Option<VarId>], told: &PerVar<bool>) -> bool {
     args.iter().all(|var| var.is_some_and(|var| told[var]))
 }
 

@@ -1,5 +1,6 @@
 //! How a rule treats duplicate rows of its body, given the aggregates in its head.
 
+use crate::ids::PerVar;
 use crate::ir::{AggregateUse, PredicateKind, Program, Rule};
 
 /// How a rule treats duplicate rows of its body.
@@ -35,8 +36,8 @@ pub(crate) fn duplicates(program: &Program, rule: &Rule) -> Duplicates {
 }
 
 /// For each variable, whether the head uses its value.
-pub(crate) fn asked_by_head(program: &Program, rule: &Rule) -> Vec<bool> {
-    let mut asked = vec![false; rule.variables.len()];
+pub(crate) fn asked_by_head(program: &Program, rule: &Rule) -> PerVar<bool> {
+    let mut asked = PerVar::filled(false, rule.variables.len());
     let aggregates = aggregates(program, rule);
     for (place, &var) in rule.head.iter().enumerate() {
         // `count` does not use the value of its variable.

@@ -3,8 +3,8 @@
 use crate::bounds::{self, RangeHint, Selectivity};
 use crate::catalog::{AccessPath, PrefixStatistics};
 use crate::cost;
-use crate::ids::{PredicateId, StoredId};
-use crate::ir::{Literal, Rule, Source, Var};
+use crate::ids::{PerVar, PredicateId, StoredId, VarId};
+use crate::ir::{Literal, Rule, Source};
 use crate::key_value::KeyValue;
 use crate::sizes::Sizes;
 use crate::step::Version;
@@ -19,9 +19,9 @@ pub(crate) struct Bindings<'a> {
     /// Whether every lookup is taken to find as many rows as the mean, however skewed the values.
     pub(crate) means: bool,
     /// For each variable, whether it is bound.
-    pub(crate) bound: Vec<bool>,
+    pub(crate) bound: PerVar<bool>,
     /// Valid for bound variables.
-    pub(crate) comes: Vec<ValueDistribution>,
+    pub(crate) comes: PerVar<ValueDistribution>,
 }
 
 /// How often the values of a variable repeat. If the data is skewed, the number of rows that a
@@ -45,8 +45,8 @@ impl<'a> Bindings<'a> {
             sizes,
             looks: false,
             means: false,
-            bound: vec![false; variables],
-            comes: vec![ValueDistribution::Once; variables],
+            bound: PerVar::filled(false, variables),
+            comes: PerVar::filled(ValueDistribution::Once, variables),
         }
     }
 
@@ -92,7 +92,7 @@ impl<'a> Bindings<'a> {
     pub(crate) fn derived_fanout(
         &self,
         predicate: PredicateId,
-        args: &[Option<Var>],
+        args: &[Option<VarId>],
         version: Version,
     ) -> f64 {
         // The more columns of a recursive relation are bound, the fewer values it is asked for, so
@@ -118,7 +118,7 @@ impl<'a> Bindings<'a> {
     pub(crate) fn path(
         &self,
         stored: StoredId,
-        args: &[Option<Var>],
+        args: &[Option<VarId>],
         is_at: bool,
     ) -> (usize, usize) {
         let is_bound = |&&column: &&usize| self.bound_key(stored, args, column).is_some();
@@ -164,7 +164,7 @@ impl<'a> Bindings<'a> {
         stored: StoredId,
         path: usize,
         prefix: usize,
-        args: &[Option<Var>],
+        args: &[Option<VarId>],
     ) -> f64 {
         let info = &self.sizes.infos[stored];
         let rows = (info.rows as f64).max(1.0);
@@ -197,7 +197,7 @@ impl<'a> Bindings<'a> {
         &self,
         stored: StoredId,
         prefix: &[usize],
-        args: &[Option<Var>],
+        args: &[Option<VarId>],
         known: &PrefixStatistics,
     ) -> f64 {
         let handle = |stored: StoredId| self.sizes.infos[stored].handle;
@@ -224,7 +224,7 @@ impl<'a> Bindings<'a> {
     }
 
     /// Estimated share of the rows with a prefix that the range of the next column leaves.
-    fn share(&self, stored: StoredId, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
+    fn share(&self, stored: StoredId, path: usize, prefix: usize, args: &[Option<VarId>]) -> f64 {
         let path = &self.sizes.infos[stored].paths[path];
         let hint = self.range(stored, path.keys.get(prefix).copied(), args);
         let selectivity = hint.map_or(Selectivity::Nothing, |hint| hint.selectivity());
@@ -249,7 +249,7 @@ impl<'a> Bindings<'a> {
         &self,
         stored: StoredId,
         column: Option<usize>,
-        args: &[Option<Var>],
+        args: &[Option<VarId>],
     ) -> Option<Box<RangeHint>> {
         let value = KeyValue::of(&self.sizes.infos[stored], args, column?)?;
         match value.bound_var(self.rule, &self.bound) {
@@ -262,15 +262,15 @@ impl<'a> Bindings<'a> {
     pub(crate) fn bound_key(
         &self,
         stored: StoredId,
-        args: &[Option<Var>],
+        args: &[Option<VarId>],
         column: usize,
-    ) -> Option<Var> {
+    ) -> Option<VarId> {
         let value = KeyValue::of(&self.sizes.infos[stored], args, column)?;
         value.bound_var(self.rule, &self.bound)
     }
 
     /// Records how often the values repeat that an atom binds.
-    pub(crate) fn come(&mut self, source: Source, args: &[Option<Var>]) {
+    pub(crate) fn come(&mut self, source: Source, args: &[Option<VarId>]) {
         for (column, var) in args.iter().enumerate() {
             let Some(var) = *var else { continue };
             if self.bound[var] {

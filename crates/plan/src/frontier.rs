@@ -8,7 +8,8 @@
 
 use crate::catalog::RelationInfo;
 use crate::duplicates::{Duplicates, asked_by_head, duplicates};
-use crate::ir::{Literal, Program, Rule, Source, Var};
+use crate::ids::{PerVar, VarId};
+use crate::ir::{Literal, Program, Rule, Source};
 use crate::sizes::Sizes;
 
 /// State of the bound while a body is ordered.
@@ -17,9 +18,9 @@ pub(crate) struct Frontier {
     /// Whether duplicates must be kept, so that there is no bound.
     keeps_equal: bool,
     /// For each variable, the maximum number of distinct values; infinite if unknown.
-    values: Vec<f64>,
+    values: PerVar<f64>,
     /// Variables that the head uses.
-    in_head: Vec<bool>,
+    in_head: PerVar<bool>,
 }
 
 impl Frontier {
@@ -27,7 +28,7 @@ impl Frontier {
     pub(crate) fn new(program: &Program, rule: &Rule) -> Self {
         Self {
             keeps_equal: duplicates(program, rule) == Duplicates::Keep,
-            values: vec![f64::INFINITY; rule.variables.len()],
+            values: PerVar::filled(f64::INFINITY, rule.variables.len()),
             in_head: asked_by_head(program, rule),
         }
     }
@@ -66,18 +67,18 @@ impl Frontier {
         }
     }
 
-    fn at_most(&mut self, var: Var, values: f64) {
+    fn at_most(&mut self, var: VarId, values: f64) {
         self.values[var] = self.values[var].min(values.max(1.0));
     }
 
     /// Maximum number of rows that differ in variables that the head or the remaining literals use.
-    pub(crate) fn rows_max(&self, bound: &[bool], left: &[(usize, &Literal)]) -> f64 {
+    pub(crate) fn rows_max(&self, bound: &PerVar<bool>, left: &[(usize, &Literal)]) -> f64 {
         if self.keeps_equal {
             return f64::INFINITY;
         }
         let mut is_used = self.in_head.clone();
         left.iter().for_each(|(_, literal)| literal.each_var(&mut |var| is_used[var] = true));
-        let vars = (0..bound.len()).filter(|&var| bound[var] && is_used[var]);
+        let vars = bound.which(|is_bound| *is_bound).filter(|&var| is_used[var]);
         vars.map(|var| self.values[var]).product()
     }
 }

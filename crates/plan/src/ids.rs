@@ -1,5 +1,5 @@
 //! Numbers of the parts of a program, each of a type of its own, and lists with an item for each of
-//! them. Plans also number rules, variables and columns, which must not be taken for these.
+//! them. Plans also number rules and columns, which must not be taken for these.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -17,13 +17,16 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
         pub struct $name(usize);
 
         impl Id for $name {
+            #[inline]
             fn new(place: usize) -> Self {
                 Self(place)
             }
 
+            #[inline]
             fn place(self) -> usize {
                 self.0
             }
@@ -41,6 +44,11 @@ id! {
     StoredId
 }
 
+id! {
+    /// A variable of a [`Rule`](crate::Rule). Execution has a column of values for each.
+    VarId
+}
+
 /// An item for each part that an id can name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PerId<I, T>(Vec<T>, PhantomData<fn(I)>);
@@ -50,6 +58,9 @@ pub type PerPredicate<T> = PerId<PredicateId, T>;
 
 /// An item for each stored relation that a program reads.
 pub type PerStored<T> = PerId<StoredId, T>;
+
+/// An item for each variable of a rule.
+pub type PerVar<T> = PerId<VarId, T>;
 
 impl<I: Id, T> PerId<I, T> {
     /// The same item for this many parts.
@@ -89,9 +100,31 @@ impl<I: Id, T> PerId<I, T> {
         self.0.iter()
     }
 
+    /// All items, to change them.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.0.iter_mut()
+    }
+
+    /// All parts.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
+        (0..self.0.len()).map(I::new)
+    }
+
+    /// The parts whose items meet a condition.
+    pub fn which(&self, is_one: impl Fn(&T) -> bool) -> impl Iterator<Item = I> {
+        self.enumerate().filter(move |(_, item)| is_one(item)).map(|(id, _)| id)
+    }
+
     /// All parts with their items.
     pub fn enumerate(&self) -> impl DoubleEndedIterator<Item = (I, &T)> {
         self.0.iter().enumerate().map(|(place, item)| (I::new(place), item))
+    }
+}
+
+impl PerVar<String> {
+    /// Adds a variable with a generated name.
+    pub(crate) fn fresh(&mut self) -> VarId {
+        self.push(format!("*{}", self.len()))
     }
 }
 
@@ -149,12 +182,14 @@ impl<'a, I, T> IntoIterator for &'a PerId<I, T> {
 impl<I: Id, T> Index<I> for PerId<I, T> {
     type Output = T;
 
+    #[inline]
     fn index(&self, id: I) -> &T {
         &self.0[id.place()]
     }
 }
 
 impl<I: Id, T> IndexMut<I> for PerId<I, T> {
+    #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.0[id.place()]
     }

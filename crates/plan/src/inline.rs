@@ -20,8 +20,8 @@
 use crate::catalog::RelationInfo;
 use crate::distinct::are_distinct;
 use crate::duplicates::{Duplicates, duplicates};
-use crate::ids::{PerPredicate, PerStored, PredicateId, StoredId};
-use crate::ir::{Expr, LITERALS_MAX, Literal, Program, Rule, Source, Var};
+use crate::ids::{PerPredicate, PerStored, PerVar, PredicateId, StoredId, VarId};
+use crate::ir::{Expr, LITERALS_MAX, Literal, Program, Rule, Source};
 use crate::push::uses;
 use crate::stratify::components_of;
 use hashbrown::HashMap;
@@ -129,7 +129,7 @@ fn is_leaf(expr: &Expr) -> bool {
     matches!(expr, Expr::Const(_) | Expr::Param(_))
 }
 
-fn are_all_different(vars: &[Var]) -> bool {
+fn are_all_different(vars: &[VarId]) -> bool {
     vars.iter().enumerate().all(|(place, var)| !vars[..place].contains(var))
 }
 
@@ -165,7 +165,7 @@ fn is_number(expr: &Expr, rule: &Rule, infos: &PerStored<RelationInfo>) -> bool 
 /// Whether the body binds every variable. Other rules are not unfolded, so that the error names
 /// them.
 fn are_bound(rule: &Rule) -> bool {
-    let mut bound = vec![false; rule.variables.len()];
+    let mut bound = PerVar::filled(false, rule.variables.len());
     loop {
         let before = bound.clone();
         for literal in &rule.body {
@@ -235,12 +235,12 @@ fn takes_equal_rows(program: &Program, rule: &Rule) -> bool {
 struct Reader<'p> {
     program: &'p Program,
     infos: &'p PerStored<RelationInfo>,
-    head: &'p [Var],
-    variables: Vec<String>,
+    head: &'p [VarId],
+    variables: PerVar<String>,
     body: Vec<Literal>,
     /// Variables of dictionary ids that the body already looks up, by names relation and string
     /// variable.
-    numbers: HashMap<(StoredId, Var), Var>,
+    numbers: HashMap<(StoredId, VarId), VarId>,
 }
 
 impl<'p> Reader<'p> {
@@ -255,14 +255,9 @@ impl<'p> Reader<'p> {
         Self { program, infos, head: &rule.head, variables, body, numbers }
     }
 
-    fn fresh(&mut self) -> Var {
-        self.variables.push(format!("*{}", self.variables.len()));
-        self.variables.len() - 1
-    }
-
     /// Appends the body of a view in place of an atom with these arguments.
-    fn unfold(&mut self, view: &Rule, args: &[Option<Var>], negated: bool) {
-        let mut to: Vec<Option<Var>> = vec![None; view.variables.len()];
+    fn unfold(&mut self, view: &Rule, args: &[Option<VarId>], negated: bool) {
+        let mut to: PerVar<Option<VarId>> = PerVar::filled(None, view.variables.len());
         let mut same = Vec::new();
         for (&var, &arg) in view.head.iter().zip(args) {
             match (to[var], arg) {
@@ -272,11 +267,11 @@ impl<'p> Reader<'p> {
             }
         }
         let spelled = self.spell(view, &mut to);
-        let mut uses = vec![0; view.variables.len()];
+        let mut uses = PerVar::filled(0, view.variables.len());
         view.body.iter().for_each(|literal| literal.each_var(&mut |var| uses[var] += 1));
-        for (var, uses) in uses.into_iter().enumerate() {
+        for (var, &uses) in uses.enumerate() {
             if to[var].is_none() && uses > 1 {
-                to[var] = Some(self.fresh());
+                to[var] = Some(self.variables.fresh());
             }
         }
         let left = view.body.iter().enumerate().filter(|(place, _)| !spelled.contains(place));
@@ -286,7 +281,7 @@ impl<'p> Reader<'p> {
 
     /// Assigns id variables to the view's encoded strings. Returns the positions of name lookups
     /// that are not needed because the body already has them.
-    fn spell(&mut self, view: &Rule, to: &mut [Option<Var>]) -> Vec<usize> {
+    fn spell(&mut self, view: &Rule, to: &mut PerVar<Option<VarId>>) -> Vec<usize> {
         let mut spelled = Vec::new();
         for (place, literal) in view.body.iter().enumerate() {
             let found = spelling_of(literal, &view.body, self.program, self.infos);
@@ -298,7 +293,7 @@ impl<'p> Reader<'p> {
                     spelled.push(place);
                 }
                 None => {
-                    let fresh = self.fresh();
+                    let fresh = self.variables.fresh();
                     to[number] = Some(fresh);
                     self.numbers.insert((names, text), fresh);
                 }
@@ -308,8 +303,8 @@ impl<'p> Reader<'p> {
     }
 
     /// Returns the variables and the body, without name lookups whose string is not used.
-    fn finish(self) -> (Vec<String>, Vec<Literal>) {
-        let mut uses = vec![0; self.variables.len()];
+    fn finish(self) -> (PerVar<String>, Vec<Literal>) {
+        let mut uses = PerVar::filled(0, self.variables.len());
         self.head.iter().for_each(|&var| uses[var] += 1);
         self.body.iter().for_each(|literal| literal.each_var(&mut |var| uses[var] += 1));
         let is_used = |literal: &&Literal| {
@@ -323,8 +318,8 @@ impl<'p> Reader<'p> {
 
 /// A literal of the view with the reader's variables. Arguments that are not used are dropped from
 /// atoms, and assignments to unused variables are dropped entirely.
-fn renamed(literal: &Literal, to: &[Option<Var>], negate: bool) -> Option<Literal> {
-    let new = |var: Var| to[var].unwrap_or(var);
+fn renamed(literal: &Literal, to: &PerVar<Option<VarId>>, negate: bool) -> Option<Literal> {
+    let new = |var: VarId| to[var].unwrap_or(var);
     Some(match literal {
         Literal::Atom { source, args, negated, at, span } => Literal::Atom {
             source: *source,
@@ -353,7 +348,7 @@ fn spelling_of(
     body: &[Literal],
     program: &Program,
     infos: &PerStored<RelationInfo>,
-) -> Option<(StoredId, Var, Var)> {
+) -> Option<(StoredId, VarId, VarId)> {
     let Literal::Atom { source: Source::Stored(names), args, negated: false, .. } = literal else {
         return None;
     };

@@ -8,7 +8,7 @@
 //! as the intersection of adjacency lists in Mhedhbi and Salihoglu, VLDB 2019). This pass moves
 //! such steps next to each other and records their number.
 
-use crate::ir::Var;
+use crate::ids::VarId;
 use crate::physical::{OperatorName, Physical};
 use crate::pipeline::PlannedStep;
 use crate::step::Step;
@@ -46,7 +46,7 @@ fn has_trie(planned: &PlannedStep) -> bool {
 
 /// The variable of a join with a stored relation that binds exactly one variable and has a bound
 /// column.
-fn binds_one(step: &Step) -> Option<Var> {
+fn binds_one(step: &Step) -> Option<VarId> {
     match step {
         Step::Stored { outputs, prefix, checks, at: None, negated: false, range: None, .. }
             if !(prefix.is_empty() && checks.is_empty()) =>
@@ -61,7 +61,7 @@ fn binds_one(step: &Step) -> Option<Var> {
 }
 
 /// Whether a step only checks for a row with `var` and variables among `bound`.
-fn asks_of(step: &Step, var: Var, bound: &[Var]) -> bool {
+fn asks_of(step: &Step, var: VarId, bound: &[VarId]) -> bool {
     let Step::Stored { outputs, prefix, checks, at: None, negated: false, range: None, .. } = step
     else {
         return false;
@@ -75,7 +75,7 @@ fn asks_of(step: &Step, var: Var, bound: &[Var]) -> bool {
 }
 
 /// Variables that are bound before a step.
-fn bound_before(steps: &[PlannedStep], at: usize) -> Vec<Var> {
+fn bound_before(steps: &[PlannedStep], at: usize) -> Vec<VarId> {
     let mut bound = Vec::new();
     for planned in &steps[..at] {
         match &planned.step {

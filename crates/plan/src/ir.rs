@@ -7,15 +7,12 @@
 //!    constants [`Literal::Assign`]. The variables of a negated atom are bound before it, so it may
 //!    repeat them.
 
-use crate::ids::{PerPredicate, PerStored, PredicateId, StoredId};
+use crate::ids::{PerPredicate, PerStored, PerVar, PredicateId, StoredId, VarId};
 use crate::search::{SearchInput, SearchOutput};
 use function::{Aggregate, Function, UserAggregate};
 use model::Value;
 use std::sync::Arc;
 use syntax::Span;
-
-/// A variable, as an index within its rule.
-pub type Var = usize;
 
 /// The rules of a query.
 #[derive(Clone, Debug)]
@@ -168,9 +165,9 @@ pub struct Rule {
     /// The predicate that it defines.
     pub predicate: PredicateId,
     /// The variable of each head column.
-    pub head: Vec<Var>,
+    pub head: Vec<VarId>,
     /// Names of the variables. Generated names start with `*`.
-    pub variables: Vec<String>,
+    pub variables: PerVar<String>,
     /// A conjunction of literals.
     pub body: Vec<Literal>,
     /// Position in the script.
@@ -187,9 +184,9 @@ pub struct SearchUse {
     /// The parameters of the search, with positions in the script.
     pub inputs: Vec<(SearchInput, Expr, Span)>,
     /// Columns of the relation with the variables that they bind. No other literal binds these.
-    pub columns: Vec<(usize, Var)>,
+    pub columns: Vec<(usize, VarId)>,
     /// The values that it computes of each row, with the variables that it binds.
-    pub computed: Vec<(SearchOutput, Var)>,
+    pub computed: Vec<(SearchOutput, VarId)>,
     /// A condition on its rows, with its position. It may use variables of the search.
     pub filter: Option<(Expr, Span)>,
     /// Position in the script.
@@ -198,13 +195,13 @@ pub struct SearchUse {
 
 impl SearchUse {
     /// Calls `visit` for each variable that the search binds.
-    pub fn each_bound(&self, visit: &mut dyn FnMut(Var)) {
+    pub fn each_bound(&self, visit: &mut dyn FnMut(VarId)) {
         let computed = self.computed.iter().map(|(_, var)| *var);
         self.columns.iter().map(|(_, var)| *var).chain(computed).for_each(visit);
     }
 
     /// Calls `visit` for each variable that must be bound before.
-    pub fn each_read(&self, visit: &mut dyn FnMut(Var)) {
+    pub fn each_read(&self, visit: &mut dyn FnMut(VarId)) {
         self.inputs.iter().for_each(|(_, expr, _)| expr.each_var(visit));
         let mut own = Vec::new();
         self.each_bound(&mut |var| own.push(var));
@@ -218,14 +215,14 @@ impl SearchUse {
     }
 
     /// Whether all variables that it reads are bound.
-    pub(crate) fn is_ready(&self, bound: &[bool]) -> bool {
+    pub(crate) fn is_ready(&self, bound: &PerVar<bool>) -> bool {
         let mut all = true;
         self.each_read(&mut |var| all &= bound[var]);
         all
     }
 
     /// The same with its variables replaced.
-    pub(crate) fn renamed(&self, to: &dyn Fn(Var) -> Var) -> Self {
+    pub(crate) fn renamed(&self, to: &dyn Fn(VarId) -> VarId) -> Self {
         let inputs = self.inputs.iter().map(|(of, expr, span)| (*of, expr.renamed(to), *span));
         Self {
             inputs: inputs.collect(),
@@ -245,7 +242,7 @@ pub enum Literal {
         /// The relation.
         source: Source,
         /// The variable of each column; `None` if the column is not used.
-        args: Vec<Option<Var>>,
+        args: Vec<Option<VarId>>,
         /// Whether no matching row may exist.
         negated: bool,
         /// Time at which a stored relation is read.
@@ -258,7 +255,7 @@ pub enum Literal {
     /// A variable has the value of an expression.
     Assign {
         /// Bound by the literal; compared if it is already bound.
-        var: Var,
+        var: VarId,
         /// The expression.
         value: Expr,
         /// Position in the script.
@@ -267,14 +264,14 @@ pub enum Literal {
     /// A variable is an item of a list.
     Member {
         /// Bound by the literal; compared if it is already bound.
-        var: Var,
+        var: VarId,
         /// The list.
         list: Expr,
         /// Position in the script.
         span: Span,
     },
     /// Two variables have the same value.
-    Same(Var, Var),
+    Same(VarId, VarId),
     /// A row is found by a search index.
     Search(Box<SearchUse>),
 }
@@ -287,14 +284,14 @@ pub enum Expr {
     /// A parameter, as an index into [`Program::parameters`].
     Param(usize),
     /// A variable.
-    Var(Var),
+    Var(VarId),
     /// A function call.
     Call(&'static Function, Vec<Expr>, Span),
 }
 
 impl Expr {
     /// Calls `visit` for each occurrence of a variable.
-    pub fn each_var(&self, visit: &mut dyn FnMut(Var)) {
+    pub fn each_var(&self, visit: &mut dyn FnMut(VarId)) {
         match self {
             Self::Var(var) => visit(*var),
             Self::Call(_, args, _) => args.iter().for_each(|arg| arg.each_var(visit)),
@@ -304,7 +301,7 @@ impl Expr {
 
     /// Whether the expression contains `var`.
     #[must_use]
-    pub fn has_var(&self, var: Var) -> bool {
+    pub fn has_var(&self, var: VarId) -> bool {
         let mut found = false;
         self.each_var(&mut |one| found |= one == var);
         found
@@ -321,7 +318,7 @@ impl Expr {
 
     /// Whether all variables are bound.
     #[must_use]
-    pub fn is_bound(&self, bound: &[bool]) -> bool {
+    pub fn is_bound(&self, bound: &PerVar<bool>) -> bool {
         let mut all = true;
         self.each_var(&mut |var| all &= bound[var]);
         all
@@ -371,7 +368,7 @@ impl Expr {
 
     /// The expression with its variables replaced.
     #[must_use]
-    pub fn renamed(&self, to: &dyn Fn(Var) -> Var) -> Self {
+    pub fn renamed(&self, to: &dyn Fn(VarId) -> VarId) -> Self {
         match self {
             Self::Var(var) => Self::Var(to(*var)),
             Self::Call(function, args, span) => {
@@ -403,7 +400,7 @@ impl Literal {
     }
 
     /// Calls `visit` for each occurrence of a variable.
-    pub fn each_var(&self, visit: &mut dyn FnMut(Var)) {
+    pub fn each_var(&self, visit: &mut dyn FnMut(VarId)) {
         match self {
             Self::Atom { args, at, .. } => {
                 args.iter().flatten().for_each(|&var| visit(var));
@@ -431,7 +428,7 @@ impl Literal {
 
     /// Calls `visit` for each variable that is bound after the literal, even if it was bound
     /// before. [`Literal::Same`] is not included.
-    pub fn each_bound(&self, visit: &mut dyn FnMut(Var)) {
+    pub fn each_bound(&self, visit: &mut dyn FnMut(VarId)) {
         match self {
             Self::Atom { args, negated: false, .. } => {
                 args.iter().flatten().for_each(|&var| visit(var));
@@ -445,7 +442,7 @@ impl Literal {
     /// Position of a use of `var` for messages: of a call that contains it, or of the whole
     /// literal.
     #[must_use]
-    pub fn span_of(&self, var: Var) -> Option<Span> {
+    pub fn span_of(&self, var: VarId) -> Option<Span> {
         let expr = match self {
             Self::Assign { value: expr, .. } | Self::Member { list: expr, .. } => Some(expr),
             Self::Atom { at, .. } => at.as_ref(),

@@ -8,7 +8,8 @@
 //! each row that the index finds, so the index only skips rows.
 
 use crate::catalog::RelationInfo;
-use crate::ir::{Expr, Literal, Rule, Var};
+use crate::ids::{PerVar, VarId};
+use crate::ir::{Expr, Literal, Rule};
 use model::JsonStep;
 
 /// Most assignments that are followed from a variable to the document that it is a part of.
@@ -18,15 +19,19 @@ const ASSIGNMENTS_MAX: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyValue<'a> {
     /// The value of a variable.
-    Var(Var),
+    Var(VarId),
     /// The value at a path into the document of a variable.
-    Path(Var, &'a [JsonStep]),
+    Path(VarId, &'a [JsonStep]),
 }
 
 impl<'a> KeyValue<'a> {
     /// The value of a column of an access path, for an atom with these arguments; `None` if the
     /// atom does not use the column.
-    pub(crate) fn of(info: &'a RelationInfo, args: &[Option<Var>], column: usize) -> Option<Self> {
+    pub(crate) fn of(
+        info: &'a RelationInfo,
+        args: &[Option<VarId>],
+        column: usize,
+    ) -> Option<Self> {
         match column.checked_sub(info.columns.len()) {
             None => args[column].map(Self::Var),
             Some(path) => {
@@ -48,7 +53,7 @@ impl<'a> KeyValue<'a> {
     }
 
     /// Calls `visit` with each variable of the rule that has this value.
-    pub(crate) fn each_var(self, rule: &Rule, visit: &mut dyn FnMut(Var)) {
+    pub(crate) fn each_var(self, rule: &Rule, visit: &mut dyn FnMut(VarId)) {
         match self {
             Self::Var(var) => visit(var),
             Self::Path(..) => {
@@ -64,14 +69,14 @@ impl<'a> KeyValue<'a> {
     }
 
     /// A bound variable that has this value.
-    pub(crate) fn bound_var(self, rule: &Rule, bound: &[bool]) -> Option<Var> {
+    pub(crate) fn bound_var(self, rule: &Rule, bound: &PerVar<bool>) -> Option<VarId> {
         let mut found = None;
         self.each_var(rule, &mut |var| found = found.or(bound[var].then_some(var)));
         found
     }
 
     /// Whether a variable has this value.
-    pub(crate) fn is_var(self, rule: &Rule, var: Var) -> bool {
+    pub(crate) fn is_var(self, rule: &Rule, var: VarId) -> bool {
         let mut found = false;
         self.each_var(rule, &mut |one| found |= one == var);
         found
@@ -82,7 +87,7 @@ impl<'a> KeyValue<'a> {
 fn leads_to(
     rule: &Rule,
     expr: &Expr,
-    document: Var,
+    document: VarId,
     steps: &[JsonStep],
     assignments: usize,
 ) -> bool {

@@ -78,10 +78,10 @@ pub use catalog::{
 pub use constants::{Constant, Wanted};
 pub use cost::{LOOK_UP_ROWS, SEEK_ROWS};
 pub use duplicates::Duplicates;
-pub use ids::{Id, PerId, PerPredicate, PerStored, PredicateId, StoredId};
+pub use ids::{Id, PerId, PerPredicate, PerStored, PerVar, PredicateId, StoredId, VarId};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
-    SearchUse, Source, StoredUse, Var,
+    SearchUse, Source, StoredUse,
 };
 pub use physical::{OperatorName, Physical};
 pub use pipeline::{Alternative, InOrder, PipelinePlan, PlannedStep, RowOrder, Ties};

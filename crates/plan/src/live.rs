@@ -9,8 +9,8 @@
 
 use crate::catalog::RelationInfo;
 use crate::duplicates::{Duplicates, asked_by_head};
-use crate::ids::PerStored;
-use crate::ir::{Expr, Program, Rule, Var};
+use crate::ids::{PerStored, PerVar, VarId};
+use crate::ir::{Expr, Program, Rule};
 use crate::pipeline::PlannedStep;
 use crate::step::Step;
 
@@ -32,7 +32,7 @@ fn note_needed(program: &Program, rule: &Rule, duplicates: Duplicates, steps: &m
     let mut needed = asked_by_head(program, rule);
     let mut joins_follow = false;
     for planned in steps.iter_mut().rev() {
-        planned.live = (0..needed.len()).filter(|&var| needed[var]).collect();
+        planned.live = needed.which(|needed| *needed).collect();
         let is_join = matches!(
             planned.step,
             Step::Derived { negated: false, .. } | Step::Stored { negated: false, .. }
@@ -52,7 +52,7 @@ fn note_needed(program: &Program, rule: &Rule, duplicates: Duplicates, steps: &m
 }
 
 /// Calls `read` with each variable whose value a step reads.
-fn each_read(step: &Step, read: &mut dyn FnMut(Var)) {
+fn each_read(step: &Step, read: &mut dyn FnMut(VarId)) {
     match step {
         Step::Assign { var, value: expr, compare } | Step::Member { var, list: expr, compare } => {
             expr.each_var(read);
@@ -79,7 +79,7 @@ fn each_read(step: &Step, read: &mut dyn FnMut(Var)) {
 
 /// Sets the bits of the variables that a step binds. A variable that is assigned the same value in
 /// all rows is also noted in `constant`.
-fn note_bound(step: &Step, bound: &mut [bool], constant: &mut [bool]) {
+fn note_bound(step: &Step, bound: &mut PerVar<bool>, constant: &mut PerVar<bool>) {
     match step {
         Step::Assign { var, value, .. } => {
             constant[*var] |= !bound[*var] && is_constant(value);
@@ -103,9 +103,9 @@ fn keep_bound(
     infos: &PerStored<RelationInfo>,
     steps: &mut [PlannedStep],
 ) {
-    let mut bound = vec![false; rule.variables.len()];
+    let mut bound = PerVar::filled(false, rule.variables.len());
     // Constant in all rows: dropping such a variable makes no rows equal.
-    let mut constant = vec![false; rule.variables.len()];
+    let mut constant = PerVar::filled(false, rule.variables.len());
     let (mut before, mut constants_before) = (0, 0);
     let mut passes_over = false;
     for planned in steps {
@@ -119,7 +119,7 @@ fn keep_bound(
         passes_over |= leaves_out;
         planned.may_duplicate = binds && leaves_out;
         planned.live.retain(|&var| bound[var]);
-        let count = |of: &dyn Fn(Var) -> bool| (0..bound.len()).filter(|&var| of(var)).count();
+        let count = |of: &dyn Fn(VarId) -> bool| bound.ids().filter(|&var| of(var)).count();
         let constants = planned.live.iter().filter(|&&var| constant[var]).count();
         let varies = planned.live.len() - constants;
         // If no variable with different values was dropped, distinct input rows stay distinct.

@@ -17,8 +17,8 @@
 
 use crate::catalog::RelationInfo;
 use crate::cost;
-use crate::ids::{Id, PerPredicate, PerStored, PredicateId};
-use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
+use crate::ids::{Id, PerPredicate, PerStored, PerVar, PredicateId, VarId};
+use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source};
 use crate::order;
 use crate::orderer::Orderer;
 use crate::pipeline::PipelinePlan;
@@ -144,14 +144,14 @@ impl Rewriter<'_> {
             let mut rule = given.rules[self.rules_of[of][place]].clone();
             if let Some((bound, copy, asked)) = copied {
                 let head = rule.head.iter().zip(bound).filter(|(_, is)| **is);
-                let mut args: Vec<Option<Var>> = Vec::new();
+                let mut args: Vec<Option<VarId>> = Vec::new();
                 let mut same = Vec::new();
                 for (&var, _) in head {
                     // A variable may occur in two columns of the head, but only once in an atom.
                     if args.contains(&Some(var)) {
-                        rule.variables.push(format!("*{}", rule.variables.len()));
-                        args.push(Some(rule.variables.len() - 1));
-                        same.push(Literal::Same(var, rule.variables.len() - 1));
+                        let other = rule.variables.fresh();
+                        args.push(Some(other));
+                        same.push(Literal::Same(var, other));
                     } else {
                         args.push(Some(var));
                     }
@@ -173,7 +173,7 @@ impl Rewriter<'_> {
         let unchanged = PerPredicate::default();
         let sizes = Sizes { predicates: &self.sizes, unchanged: &unchanged, infos: self.infos };
         let (places, rows) = handed_on(&self.out, &rule, &sizes, is_copy)?;
-        let mut bound = vec![false; rule.variables.len()];
+        let mut bound = PerVar::filled(false, rule.variables.len());
         let mut body: Vec<Literal> = Vec::with_capacity(rule.body.len());
         for (step, &place) in places.iter().enumerate() {
             let mut literal = rule.body[place].clone();
@@ -191,7 +191,7 @@ impl Rewriter<'_> {
                     self.whole_rows[*read].is_none_or(|rows| before * cost::MAGIC_RATIO_MIN < rows);
                 if asked.contains(&true) && !is_own && (is_copy || is_less) {
                     let (copy, set) = self.want_copy(*read, asked.clone());
-                    let head: Vec<Var> = args
+                    let head: Vec<VarId> = args
                         .iter()
                         .zip(&asked)
                         .filter(|(_, is)| **is)
@@ -210,7 +210,12 @@ impl Rewriter<'_> {
     }
 
     /// The columns of an atom that are bound and have no aggregate.
-    fn bound_columns(&self, read: PredicateId, args: &[Option<Var>], bound: &[bool]) -> Vec<bool> {
+    fn bound_columns(
+        &self,
+        read: PredicateId,
+        args: &[Option<VarId>],
+        bound: &PerVar<bool>,
+    ) -> Vec<bool> {
         let PredicateKind::Inline { aggregates } = &self.given.predicates[read].kind else {
             return vec![false; args.len()];
         };
@@ -220,8 +225,8 @@ impl Rewriter<'_> {
 
     /// Adds the rule of a magic set: the literals before the atom that are connected to the bound
     /// variables.
-    fn ask(&mut self, rule: &Rule, set: PredicateId, head: Vec<Var>, before: &[Literal]) {
-        let mut needed = vec![false; rule.variables.len()];
+    fn ask(&mut self, rule: &Rule, set: PredicateId, head: Vec<VarId>, before: &[Literal]) {
+        let mut needed = PerVar::filled(false, rule.variables.len());
         head.iter().for_each(|&var| needed[var] = true);
         let mut taken = vec![false; before.len()];
         loop {

@@ -6,8 +6,8 @@
 use crate::cost;
 use crate::estimate::{Bindings, ValueDistribution};
 use crate::frontier::Frontier;
-use crate::ids::StoredId;
-use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
+use crate::ids::{Id, PerVar, StoredId, VarId};
+use crate::ir::{Expr, Literal, Program, Rule, Source};
 use crate::physical;
 use crate::pipeline::PlannedStep;
 use crate::sizes::Sizes;
@@ -19,7 +19,7 @@ use syntax::{Diagnostic, Span};
 pub(crate) const BEGINNINGS_MAX: usize = 12;
 
 /// A column and its variable.
-type Place = (usize, Var);
+type Place = (usize, VarId);
 
 /// An order under construction.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ pub(crate) struct Orderer<'a> {
     /// magic set is unknown and its product with the delta may be too large.
     is_round: bool,
     /// Variables whose value comes from the script or its parameters.
-    known: Vec<bool>,
+    known: PerVar<bool>,
     /// Estimated rows after the steps so far.
     pub(crate) rows: f64,
     pub(crate) steps: Vec<PlannedStep>,
@@ -46,7 +46,7 @@ impl<'a> Orderer<'a> {
         Self {
             bindings: Bindings::new(rule, sizes),
             is_round: false,
-            known: vec![false; rule.variables.len()],
+            known: PerVar::filled(false, rule.variables.len()),
             rows: 1.0,
             steps: Vec::new(),
             places: Vec::with_capacity(rule.body.len()),
@@ -213,7 +213,7 @@ impl<'a> Orderer<'a> {
             return false;
         };
         let unchanged = self.bindings.sizes.unchanged.get(*read).map_or(&[][..], Vec::as_slice);
-        let is_bound = |var: &Option<Var>| var.is_some_and(|var| self.bindings.bound[var]);
+        let is_bound = |var: &Option<VarId>| var.is_some_and(|var| self.bindings.bound[var]);
         let mut changed = args.iter().zip(unchanged).filter(|(_, unchanged)| !**unchanged);
         changed.clone().next().is_some() && !changed.any(|(var, _)| is_bound(var))
     }
@@ -240,7 +240,7 @@ impl<'a> Orderer<'a> {
     }
 
     /// Whether a search that is still to be added binds a variable: nothing else may.
-    fn is_sought(&self, var: Var) -> bool {
+    fn is_sought(&self, var: VarId) -> bool {
         let binds = |literal: &Literal| match literal {
             Literal::Search(search) => {
                 let mut is_own = false;
@@ -254,7 +254,7 @@ impl<'a> Orderer<'a> {
 
     /// Whether an atom may be added now. If only lookups are allowed, one of its variables must be
     /// bound, or it must be the first and derived.
-    fn may_look(&self, source: Source, args: &[Option<Var>], is_at: bool) -> bool {
+    fn may_look(&self, source: Source, args: &[Option<VarId>], is_at: bool) -> bool {
         if !self.bindings.looks {
             return true;
         }
@@ -361,7 +361,7 @@ impl<'a> Orderer<'a> {
     fn stored_step(
         &mut self,
         stored: StoredId,
-        args: &[Option<Var>],
+        args: &[Option<VarId>],
         negated: bool,
         at: Option<Expr>,
     ) -> Step {
@@ -380,13 +380,13 @@ impl<'a> Orderer<'a> {
         let (mut checks, outputs) = self.split(args);
         checks.retain(|(column, _)| !keys[..prefix].contains(column));
         let bound = |&column: &usize| self.bindings.bound_key(stored, args, column);
-        let prefix: Vec<Var> = keys[..prefix].iter().filter_map(bound).collect();
+        let prefix: Vec<VarId> = keys[..prefix].iter().filter_map(bound).collect();
         self.rows *= if negated { cost::CONDITION_SHARE } else { fanout };
         Step::Stored { stored, path, prefix, range, own_range, checks, outputs, at, negated }
     }
 
     /// Splits columns into those with bound variables and those that bind them.
-    fn split(&self, args: &[Option<Var>]) -> (Vec<Place>, Vec<Place>) {
+    fn split(&self, args: &[Option<VarId>]) -> (Vec<Place>, Vec<Place>) {
         let places = args.iter().enumerate().filter_map(|(column, var)| Some((column, (*var)?)));
         places.partition(|(_, var)| self.bindings.bound[*var])
     }
@@ -406,7 +406,7 @@ impl<'a> Orderer<'a> {
                 }
             }
         }
-        unbound(self.bindings.rule, 0, self.bindings.rule.span)
+        unbound(self.bindings.rule, VarId::new(0), self.bindings.rule.span)
     }
 }
 
@@ -420,7 +420,7 @@ fn waits(place: usize, literal: &Literal, left: &[(usize, &Literal)]) -> bool {
     literal.is_random() && left.iter().any(is_row)
 }
 
-fn unbound(rule: &Rule, var: Var, span: Span) -> Diagnostic {
+fn unbound(rule: &Rule, var: VarId, span: Span) -> Diagnostic {
     let name = rule.variables.get(var).map_or("?", String::as_str);
     let message = match name.strip_prefix('*') {
         None => format!("`{name}` is bound by nothing"),

@@ -2,7 +2,7 @@
 //! same body that execution may prefer.
 
 use crate::duplicates::Duplicates;
-use crate::ir::Var;
+use crate::ids::VarId;
 use crate::physical::Physical;
 use crate::step::Step;
 use syntax::Span;
@@ -22,7 +22,7 @@ pub struct PipelinePlan {
     /// form a unique key.
     pub distinct_keys: Option<usize>,
     /// Head variables whose values are never compared, in ascending order.
-    pub not_compared: Vec<Var>,
+    pub not_compared: Vec<VarId>,
     /// An alternative order, to be tried before this one with its full scan.
     pub tried: Option<Box<Alternative>>,
     /// Plans that read the first rows first, to be tried where only those are wanted: one for the
@@ -40,7 +40,7 @@ pub struct PlannedStep {
     /// The logical step.
     pub step: Step,
     /// Live variables: bound, and used by a later step or the head.
-    pub live: Vec<Var>,
+    pub live: Vec<VarId>,
     /// Estimated rows after the step, without duplicates.
     pub rows: f64,
     /// Estimated rows that each input row produces, including duplicates.

@@ -18,8 +18,8 @@
 //!    bodies then have the same rows.
 
 use crate::bounds::{comparison, each_conjunct};
-use crate::ids::{PerPredicate, PredicateId};
-use crate::ir::{Expr, LITERALS_MAX, Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::ids::{PerPredicate, PredicateId, VarId};
+use crate::ir::{Expr, LITERALS_MAX, Literal, PredicateKind, Program, Rule, Source};
 use crate::resolve::call;
 use crate::stratify::components_of;
 use syntax::Span;
@@ -139,7 +139,7 @@ fn have_room(program: &Program, rules: &[usize], moving: usize) -> bool {
 }
 
 /// Whether a positive atom also binds the variable, so that assigning it filters rows.
-fn is_in_atom(rule: &Rule, var: Var) -> bool {
+fn is_in_atom(rule: &Rule, var: VarId) -> bool {
     rule.body.iter().any(|literal| match literal {
         Literal::Atom { args, negated: false, .. } => args.contains(&Some(var)),
         _ => false,
@@ -156,7 +156,7 @@ fn target(
     let Expr::Call(_, _, span) = condition else { return None };
     let mut vars = Vec::new();
     condition.each_var(&mut |var| vars.push(var));
-    let place = |var: Var| {
+    let place = |var: VarId| {
         let mut atoms = rule.body.iter().filter_map(|literal| match literal {
             Literal::Atom { source: Source::Derived(to), args, negated: false, .. } => {
                 let column = args.iter().position(|arg| *arg == Some(var))?;

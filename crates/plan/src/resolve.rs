@@ -22,8 +22,8 @@ pub(crate) use expression::call;
 pub use expression::{resolve_expression, resolve_over};
 
 use crate::catalog::{Catalog, RelationInfo};
-use crate::ids::{Id, PerPredicate, PerStored, PredicateId};
-use crate::ir::{PredicateKind, Program, Rule, Var};
+use crate::ids::{Id, PerPredicate, PerStored, PredicateId, VarId};
+use crate::ir::{PredicateKind, Program, Rule};
 use flatten::flatten;
 use hashbrown::HashMap;
 use resolver::Resolver;
@@ -107,7 +107,7 @@ impl Resolver<'_> {
             self.literal(atom, negated, &mut scope, &mut body)?;
         }
         self.negated_spelled(&mut scope, &mut body);
-        let head: Vec<Var> = head
+        let head: Vec<VarId> = head
             .iter()
             .map(|item| match scope.by_name.get(&item.variable.text) {
                 Some(&var) => Ok(var),

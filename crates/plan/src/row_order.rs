@@ -17,8 +17,8 @@ use crate::bounds::{self, Selectivity};
 use crate::catalog::RelationInfo;
 use crate::cost;
 use crate::finish::finished;
-use crate::ids::StoredId;
-use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::ids::{PerVar, StoredId, VarId};
+use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source};
 use crate::key_value::KeyValue;
 use crate::orderer::Orderer;
 use crate::physical::{OperatorName, Physical};
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
     /// All ways to read in order in an order of the literals.
     fn candidates(&self, orderer: &Orderer<'_>) -> Vec<Candidate<'a>> {
         let mut found = Vec::new();
-        let mut bound = vec![false; self.rule.variables.len()];
+        let mut bound = PerVar::filled(false, self.rule.variables.len());
         let mut is_single = true;
         for (at, &place) in orderer.places.iter().enumerate() {
             let literal = &self.rule.body[place];
@@ -296,13 +296,13 @@ impl<'a> Search<'a> {
 
     /// The variables by which the result is ordered, and whether each is descending: those of the
     /// order, then all columns of the head. Variables with one value are left out.
-    fn wanted(&self, info: &RelationInfo, atom: &Atom<'_>) -> Vec<(Var, bool)> {
+    fn wanted(&self, info: &RelationInfo, atom: &Atom<'_>) -> Vec<(VarId, bool)> {
         let head = &self.rule.head;
-        let mut wanted: Vec<(Var, bool)> = Vec::new();
+        let mut wanted: Vec<(VarId, bool)> = Vec::new();
         let order = self.first.order.iter().map(|&(column, descends)| (head[column], descends));
         let ties = head.iter().map(|&var| (var, false)).filter(|_| !self.first.is_any_of_equals);
         for (var, descends) in order.chain(ties) {
-            let is_one = |(column, own): (usize, &Option<Var>)| {
+            let is_one = |(column, own): (usize, &Option<VarId>)| {
                 *own == Some(var) && self.is_one_value(info, column, var)
             };
             let is_constant = self.is_constant(var) || atom.args.iter().enumerate().any(is_one);
@@ -320,7 +320,7 @@ impl<'a> Search<'a> {
         info: &RelationInfo,
         atom: &Atom<'_>,
         keys: &[usize],
-        wanted: &[(Var, bool)],
+        wanted: &[(VarId, bool)],
         backwards: bool,
     ) -> (usize, usize) {
         let (mut columns, mut matched) = (0, 0);
@@ -332,7 +332,7 @@ impl<'a> Search<'a> {
             {
                 continue;
             }
-            let is_wanted = |&(var, descends): &(Var, bool)| {
+            let is_wanted = |&(var, descends): &(VarId, bool)| {
                 descends == backwards && own.is_var(self.rule, var)
             };
             let is_bound = own.bound_var(self.rule, atom.bound).is_some();
@@ -345,7 +345,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether a variable has one value in all rows.
-    fn is_constant(&self, var: Var) -> bool {
+    fn is_constant(&self, var: VarId) -> bool {
         self.rule.body.iter().any(|literal| match literal {
             Literal::Assign { var: assigned, value, .. } => *assigned == var && value.is_known(),
             _ => false,
@@ -354,7 +354,7 @@ impl<'a> Search<'a> {
 
     /// Whether a condition leaves one value of a column: `author == 1`. Equal numbers are one value
     /// only in columns of integers.
-    fn is_one_value(&self, info: &RelationInfo, column: usize, var: Var) -> bool {
+    fn is_one_value(&self, info: &RelationInfo, column: usize, var: VarId) -> bool {
         let of = info.columns[column].column_type.without_null();
         (matches!(of, Type::Int | Type::Id | Type::Bool | Type::String | Type::Uuid)
             || of.is_temporal())
@@ -362,7 +362,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether a variable may be null in rows of an atom: `min` skips nulls.
-    fn may_be_null(&self, info: &RelationInfo, atom: &Atom<'_>, var: Var) -> bool {
+    fn may_be_null(&self, info: &RelationInfo, atom: &Atom<'_>, var: VarId) -> bool {
         match atom.args.iter().position(|own| *own == Some(var)) {
             Some(column) => {
                 matches!(info.columns[column].column_type, Type::Any | Type::Nullable(_))
@@ -433,8 +433,8 @@ struct Atom<'s> {
     /// Its index in the body.
     place: usize,
     stored: StoredId,
-    args: &'s [Option<Var>],
-    bound: &'s [bool],
+    args: &'s [Option<VarId>],
+    bound: &'s PerVar<bool>,
     /// Whether there is one row before it.
     is_single: bool,
 }
@@ -444,7 +444,7 @@ fn step(
     atom: &Atom<'_>,
     path: usize,
     keys: &[usize],
-    prefix: Vec<Var>,
+    prefix: Vec<VarId>,
     range: Option<Box<bounds::RangeHint>>,
     own_range: Option<Box<bounds::RangeHint>>,
 ) -> Step {

@@ -1,8 +1,8 @@
 //! A logical step of a pipeline.
 
 use crate::bounds::RangeHint;
-use crate::ids::{PredicateId, StoredId};
-use crate::ir::{Expr, SearchUse, Var};
+use crate::ids::{PredicateId, StoredId, VarId};
+use crate::ir::{Expr, SearchUse};
 
 /// The rows of a derived relation that an atom reads in semi-naive evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Step {
     /// Assigns the value of an expression to a variable, or compares if it is already bound.
     Assign {
         /// The variable.
-        var: Var,
+        var: VarId,
         /// The expression.
         value: Expr,
         /// Whether it compares.
@@ -33,16 +33,16 @@ pub enum Step {
     /// Keeps rows in which two variables have the same value, or binds the second variable.
     Same {
         /// A bound variable.
-        a: Var,
+        a: VarId,
         /// Bound if `compare` is set.
-        b: Var,
+        b: VarId,
         /// Whether it compares.
         compare: bool,
     },
     /// Produces a row for each item of a list.
     Member {
         /// The variable that gets the item.
-        var: Var,
+        var: VarId,
         /// The list.
         list: Expr,
         /// Whether the variable is already bound, so that items are compared with it.
@@ -55,9 +55,9 @@ pub enum Step {
         /// The rows that are read.
         version: Version,
         /// Bound columns with their variables.
-        bound: Vec<(usize, Var)>,
+        bound: Vec<(usize, VarId)>,
         /// Columns that bind variables.
-        outputs: Vec<(usize, Var)>,
+        outputs: Vec<(usize, VarId)>,
         /// Anti-join: keeps rows without a match.
         negated: bool,
     },
@@ -68,7 +68,7 @@ pub enum Step {
         /// The access path, as an index into [`RelationInfo::paths`](crate::RelationInfo::paths).
         path: usize,
         /// Variables of the path's leading key columns that are bound.
-        prefix: Vec<Var>,
+        prefix: Vec<VarId>,
         /// The range of the key column after the prefix.
         range: Option<Box<RangeHint>>,
         /// If an index was chosen only for its range: the range of the relation's own first key
@@ -76,9 +76,9 @@ pub enum Step {
         /// [`RowOrder::sorting_lookup`](crate::RowOrder::sorting_lookup).
         own_range: Option<Box<RangeHint>>,
         /// Other bound columns.
-        checks: Vec<(usize, Var)>,
+        checks: Vec<(usize, VarId)>,
         /// Columns that bind variables.
-        outputs: Vec<(usize, Var)>,
+        outputs: Vec<(usize, VarId)>,
         /// Time at which the relation is read.
         at: Option<Expr>,
         /// Anti-join: keeps rows without a match.

@@ -9,9 +9,9 @@
 //! agree.
 
 use crate::catalog::RelationInfo;
-use crate::ids::{PerPredicate, PerStored, StoredId};
+use crate::ids::{PerPredicate, PerStored, PerVar, StoredId, VarId};
 use crate::inferred::Inferred;
-use crate::ir::{AggregateUse, Expr, FixedUse, Literal, PredicateKind, Rule, Source, Var};
+use crate::ir::{AggregateUse, Expr, FixedUse, Literal, PredicateKind, Rule, Source};
 use crate::query_plan::{GroupPlan, Plan};
 use model::{Type, Value};
 use std::sync::Arc;
@@ -185,9 +185,9 @@ struct RuleTypes<'r> {
     infos: &'r PerStored<RelationInfo>,
     derived: &'r PerPredicate<Vec<Inferred>>,
     /// For each variable, one that stands for all that have its value by [`Literal::Same`].
-    same: Vec<Var>,
+    same: PerVar<VarId>,
     /// The state of each variable that stands for others, so that each is inferred once.
-    known: Vec<State>,
+    known: PerVar<State>,
 }
 
 /// State of the inference for a variable.
@@ -205,15 +205,15 @@ impl<'r> RuleTypes<'r> {
         infos: &'r PerStored<RelationInfo>,
         derived: &'r PerPredicate<Vec<Inferred>>,
     ) -> Self {
-        let variables = rule.variables.len();
-        let mut same: Vec<Var> = (0..variables).collect();
+        let mut same: PerVar<VarId> = rule.variables.ids().collect();
         for literal in &rule.body {
             if let Literal::Same(a, b) = literal {
                 let (a, b) = (same[*a], same[*b]);
                 same.iter_mut().filter(|one| **one == b).for_each(|one| *one = a);
             }
         }
-        Self { rule, infos, derived, same, known: vec![State::Unasked; variables] }
+        let known = PerVar::filled(State::Unasked, rule.variables.len());
+        Self { rule, infos, derived, same, known }
     }
 
     /// The columns of the head.
@@ -222,7 +222,7 @@ impl<'r> RuleTypes<'r> {
         rule.head.iter().map(|&var| self.of_var(var)).collect()
     }
 
-    fn of_var(&mut self, var: Var) -> Inferred {
+    fn of_var(&mut self, var: VarId) -> Inferred {
         let var = self.same[var];
         match &self.known[var] {
             State::Unasked => {}
@@ -241,11 +241,11 @@ impl<'r> RuleTypes<'r> {
     }
 
     /// The values that a literal allows a variable and those with its value.
-    fn of_literal(&mut self, literal: &Literal, var: Var) -> Inferred {
-        let is_same = |this: &Self, other: Var| this.same[other] == var;
+    fn of_literal(&mut self, literal: &Literal, var: VarId) -> Inferred {
+        let is_same = |this: &Self, other: VarId| this.same[other] == var;
         match literal {
             Literal::Atom { source, args, negated: false, .. } => {
-                let of = |(place, arg): (usize, &Option<Var>)| {
+                let of = |(place, arg): (usize, &Option<VarId>)| {
                     let is_asked = arg.is_some_and(|arg| is_same(self, arg));
                     is_asked.then(|| match *source {
                         Source::Stored(stored) => self.of_column(stored, place),
@@ -352,6 +352,10 @@ mod tests {
         head.iter().map(|of| of.known().map(|of| of.to_string())).collect()
     }
 
+    fn var(place: usize) -> VarId {
+        VarId::new(place)
+    }
+
     /// The type of an expression over `a: Int`, `s: String?`, and `x` of any type.
     fn type_of_text(text: &str) -> Option<String> {
         let names = ["a", "s", "x"].map(str::to_owned).to_vec();
@@ -360,16 +364,16 @@ mod tests {
         let span = syntax::Span::default();
         let rule = Rule {
             predicate: PredicateId::new(0),
-            head: vec![3],
-            variables: ["a", "s", "x", "y"].map(str::to_owned).to_vec(),
-            body: vec![atom(span), Literal::Assign { var: 3, value, span }],
+            head: vec![var(3)],
+            variables: ["a", "s", "x", "y"].map(str::to_owned).into_iter().collect(),
+            body: vec![atom(span), Literal::Assign { var: var(3), value, span }],
             span,
         };
         types(&rule, &PerStored::filled(info(), 1)).remove(0)
     }
 
     fn atom(span: syntax::Span) -> Literal {
-        let args = vec![Some(0), Some(1), Some(2)];
+        let args = [0, 1, 2].map(|place| Some(var(place))).to_vec();
         Literal::Atom {
             source: Source::Stored(StoredId::new(0)),
             args,
@@ -434,12 +438,12 @@ mod tests {
             let span = syntax::Span::default();
             let rule = Rule {
                 predicate: PredicateId::new(0),
-                head: vec![0, 1, 3],
-                variables: ["a", "s", "x", "y"].map(str::to_owned).to_vec(),
+                head: [0, 1, 3].map(var).to_vec(),
+                variables: ["a", "s", "x", "y"].map(str::to_owned).into_iter().collect(),
                 body: vec![
                     atom(span),
-                    Literal::Same(3, 0),
-                    Literal::Assign { var: 3, value: value.clone(), span },
+                    Literal::Same(var(3), var(0)),
+                    Literal::Assign { var: var(3), value: value.clone(), span },
                 ],
                 span,
             };
@@ -453,15 +457,15 @@ mod tests {
         let span = syntax::Span::default();
         let add = function::lookup("add").unwrap();
         // Each variable is twice the previous one: there are 2^64 paths to the first.
-        let twice = |var: Var| Literal::Assign {
-            var,
-            value: Expr::Call(add, vec![Expr::Var(var - 1), Expr::Var(var - 1)], span),
+        let twice = |place: usize| Literal::Assign {
+            var: var(place),
+            value: Expr::Call(add, vec![Expr::Var(var(place - 1)); 2], span),
             span,
         };
-        let first = Literal::Assign { var: 0, value: Expr::Const(Value::Int(1)), span };
+        let first = Literal::Assign { var: var(0), value: Expr::Const(Value::Int(1)), span };
         let rule = Rule {
             predicate: PredicateId::new(0),
-            head: vec![64],
+            head: vec![var(64)],
             variables: (0..65).map(|i| format!("v{i}")).collect(),
             body: std::iter::once(first).chain((1..65).map(twice)).collect(),
             span,

@@ -2,7 +2,8 @@
 
 use model::Type;
 use quipu_plan::{
-    AccessPath, Catalog, ColumnInfo, Plan, PrefixStatistics, RelationInfo, Step, Version, plan,
+    AccessPath, Catalog, ColumnInfo, Plan, PrefixStatistics, RelationInfo, Step, VarId, Version,
+    plan,
 };
 use syntax::Script;
 
@@ -92,7 +93,7 @@ fn bodies(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for rule in plan.groups.iter().flat_map(|group| &group.rules) {
         let definition = &plan.program.rules[rule.rule];
-        let names = |vars: &mut dyn Iterator<Item = usize>| {
+        let names = |vars: &mut dyn Iterator<Item = VarId>| {
             vars.map(|var| definition.variables[var].trim_start_matches('*').to_owned())
                 .collect::<Vec<_>>()
                 .join(" ")

@@ -6,7 +6,8 @@ use crate::profile::{GroupFigures, Profile, StepFigures};
 use crate::query_result::QueryResult;
 use model::Value;
 use plan::{
-    Expr, GroupPlan, PipelinePlan, Plan, PlannedStep, PredicateKind, RangeHint, Step, StoredId,
+    Expr, GroupPlan, PerVar, PipelinePlan, Plan, PlannedStep, PredicateKind, RangeHint, Step,
+    StoredId, VarId,
 };
 
 const PLANNED: [&str; 9] =
@@ -224,8 +225,8 @@ fn ms(us: u64) -> Value {
 }
 
 /// The relation or variable that a step reads or binds, and the bound variables that it joins on.
-fn reads(plan: &Plan, step: &Step, names: &[String]) -> (String, Vec<String>) {
-    let name = |&var: &usize| names[var].clone();
+fn reads(plan: &Plan, step: &Step, names: &PerVar<String>) -> (String, Vec<String>) {
+    let name = |&var: &VarId| names[var].clone();
     let unless = |negated: bool| if negated { "not " } else { "" };
     match step {
         Step::Assign { var, .. } | Step::Member { var, .. } => (name(var), Vec::new()),
@@ -262,7 +263,7 @@ fn reads(plan: &Plan, step: &Step, names: &[String]) -> (String, Vec<String>) {
 struct Names<'p> {
     plan: &'p Plan,
     /// Names of the rule's variables.
-    variables: &'p [String],
+    variables: &'p PerVar<String>,
 }
 
 impl Names<'_> {

@@ -6,6 +6,7 @@ use crate::expr::Made;
 use crate::value::cell::Cell;
 use crate::value::columns::{Columns, gather};
 use model::ListItem;
+use plan::{PerVar, VarId};
 use std::ops::Range;
 
 /// Bindings of variables: one column each, empty where the variable is not bound or not live.
@@ -14,14 +15,14 @@ pub(crate) struct Bindings {
     /// Number of rows.
     pub rows: usize,
     /// Columns by variable.
-    pub columns: Vec<Vec<Cell>>,
+    pub columns: PerVar<Vec<Cell>>,
     /// Multiplicities of the rows where rows are counted; empty while all are 1.
     pub weights: Vec<u64>,
 }
 
 impl Rows for Bindings {
     #[inline]
-    fn cell(&self, var: usize, row: usize) -> Cell {
+    fn cell(&self, var: VarId, row: usize) -> Cell {
         self.columns[var][row]
     }
 }
@@ -29,12 +30,12 @@ impl Rows for Bindings {
 impl Bindings {
     /// One row without bindings.
     pub(crate) fn unit(variables: usize) -> Self {
-        Self { rows: 1, columns: vec![Vec::new(); variables], weights: Vec::new() }
+        Self { rows: 1, columns: PerVar::filled(Vec::new(), variables), weights: Vec::new() }
     }
 
     /// Gathers the live columns of these rows, in this order.
-    pub(crate) fn gather(&self, rows: &[u32], live: &[usize]) -> Self {
-        let mut columns = vec![Vec::new(); self.columns.len()];
+    pub(crate) fn gather(&self, rows: &[u32], live: &[VarId]) -> Self {
+        let mut columns = PerVar::filled(Vec::new(), self.columns.len());
         for &var in live {
             let column = &self.columns[var];
             if !column.is_empty() {
@@ -49,7 +50,7 @@ impl Bindings {
     }
 
     /// Gathers the live columns of matching rows, where only the number of matches counts.
-    pub(crate) fn gather_weighted(&self, rows: &[u32], weights: Vec<u64>, live: &[usize]) -> Self {
+    pub(crate) fn gather_weighted(&self, rows: &[u32], weights: Vec<u64>, live: &[VarId]) -> Self {
         Self { weights, ..self.gather(rows, live) }
     }
 
@@ -57,9 +58,9 @@ impl Bindings {
     /// were found.
     pub(crate) fn with_found(
         &self,
-        vars: impl Iterator<Item = usize>,
+        vars: impl Iterator<Item = VarId>,
         found: Columns,
-        live: &[usize],
+        live: &[VarId],
     ) -> Self {
         self.gather(&vec![0; found.rows], live).binding(vars, found, live)
     }
@@ -67,9 +68,9 @@ impl Bindings {
     /// These rows with the live ones of these variables, whose columns were found.
     pub(crate) fn binding(
         mut self,
-        vars: impl Iterator<Item = usize>,
+        vars: impl Iterator<Item = VarId>,
         found: Columns,
-        live: &[usize],
+        live: &[VarId],
     ) -> Self {
         for (var, column) in vars.zip(found.columns) {
             if live.contains(&var) {
@@ -86,10 +87,10 @@ impl Bindings {
     }
 
     /// Drops all columns that are not live.
-    pub(crate) fn keep(mut self, live: &[usize]) -> Self {
-        for (var, column) in self.columns.iter_mut().enumerate() {
-            if !column.is_empty() && !live.contains(&var) {
-                *column = Vec::new();
+    pub(crate) fn keep(mut self, live: &[VarId]) -> Self {
+        for var in self.columns.ids() {
+            if !self.columns[var].is_empty() && !live.contains(&var) {
+                self.columns[var] = Vec::new();
             }
         }
         self
@@ -108,13 +109,13 @@ impl Bindings {
 /// Columns that expressions read.
 pub trait Rows {
     /// The cell of a variable in a row.
-    fn cell(&self, var: usize, row: usize) -> Cell;
+    fn cell(&self, var: VarId, row: usize) -> Cell;
 
     /// The value of a variable in a row, which may be not interned.
     ///
     /// # Errors
     /// A stored value that cannot be read.
-    fn made(&self, var: usize, row: usize) -> Result<Made> {
+    fn made(&self, var: VarId, row: usize) -> Result<Made> {
         Ok(Made::Cell(self.cell(var, row)))
     }
 
@@ -123,7 +124,7 @@ pub trait Rows {
     ///
     /// # Errors
     /// A stored value that cannot be read.
-    fn list_item(&self, _var: usize, _row: usize, _index: i64) -> Result<Option<ListItem>> {
+    fn list_item(&self, _var: VarId, _row: usize, _index: i64) -> Result<Option<ListItem>> {
         Ok(None)
     }
 }
@@ -132,7 +133,7 @@ pub trait Rows {
 pub struct NoRows;
 
 impl Rows for NoRows {
-    fn cell(&self, _: usize, _: usize) -> Cell {
+    fn cell(&self, _: VarId, _: usize) -> Cell {
         Cell::NULL
     }
 }

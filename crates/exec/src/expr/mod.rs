@@ -22,7 +22,7 @@ use crate::expr::meter::Meter;
 use crate::value::cell::{Cell, Interner, Sought, select_small_ints};
 use function::{Failure, Function, FunctionContext, UNASKED_BYTES, bytes_of};
 use model::{JsonStep, Value};
-use plan::Expr;
+use plan::{Expr, VarId};
 use syntax::Span;
 
 /// An expression that is ready for evaluation.
@@ -31,7 +31,7 @@ pub enum Compiled {
     /// A constant.
     Const(Cell),
     /// The column of a variable.
-    Var(usize),
+    Var(VarId),
     /// A function call.
     Call {
         /// How the call is evaluated.

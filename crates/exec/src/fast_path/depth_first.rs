@@ -23,7 +23,7 @@ use crate::storage::relation_source::Relation;
 use crate::table::Table;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
-use plan::{PerStored, Plan, PlannedStep, PredicateKind, Step, Var};
+use plan::{PerStored, Plan, PlannedStep, PredicateKind, Step, VarId};
 use store::Read;
 
 /// Lookups after which it gives up.
@@ -43,7 +43,7 @@ pub struct DepthFirst<'p> {
     /// Steps before the first lookup.
     first: Vec<RowStep<'p>>,
     lookups: Vec<Lookup<'p>>,
-    head: &'p [Var],
+    head: &'p [VarId],
     /// Number of variables of the rule.
     variables: usize,
 }
@@ -52,11 +52,11 @@ pub struct DepthFirst<'p> {
 struct Lookup<'p> {
     path: &'p StoredPath,
     /// Variables of the prefix.
-    prefix: &'p [Var],
+    prefix: &'p [VarId],
     /// Columns that are read, and the variables that they bind.
     wanted: Vec<usize>,
-    outputs: &'p [(usize, Var)],
-    live: &'p [Var],
+    outputs: &'p [(usize, VarId)],
+    live: &'p [VarId],
     then: Vec<RowStep<'p>>,
 }
 

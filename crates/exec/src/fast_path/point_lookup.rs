@@ -20,7 +20,7 @@ use crate::storage::access_path::{SHORT_ROWS, StoredPath};
 use crate::storage::relation_source::Relation;
 use crate::value::cell::{Cell, Interner};
 use crate::value::columns::Columns;
-use plan::{Expr, PerStored, Plan, PlannedStep, PredicateKind, Step};
+use plan::{Expr, PerStored, Plan, PlannedStep, PredicateKind, Step, VarId};
 use store::Read;
 
 /// A plan that is one lookup.
@@ -39,10 +39,10 @@ pub struct PointLookup<'p> {
 /// Roles of the rule's variables.
 struct Vars<'p> {
     /// Variables of the bound key columns, in key order.
-    known: &'p [usize],
+    known: &'p [VarId],
     /// Columns that are read, with their variables.
-    read: &'p [(usize, usize)],
-    head: &'p [usize],
+    read: &'p [(usize, VarId)],
+    head: &'p [VarId],
     /// Number of variables of the rule.
     number: usize,
 }
@@ -166,7 +166,7 @@ fn is_of_row(step: &PlannedStep) -> bool {
 }
 
 /// The value that a step says a variable is, if that is known without computing it.
-fn value_of(step: &PlannedStep, var: usize) -> Option<&Expr> {
+fn value_of(step: &PlannedStep, var: VarId) -> Option<&Expr> {
     match &step.step {
         Step::Assign { var: other, value, compare: false } if *other == var => {
             matches!(value, Expr::Const(_) | Expr::Param(_)).then_some(value)

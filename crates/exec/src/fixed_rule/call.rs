@@ -13,7 +13,7 @@ use crate::snapshot_cache::Key;
 use crate::storage::relation_source::Readable;
 use crate::value::cell::Cell;
 use model::Value;
-use plan::{FixedInput, FixedUse, PredicateKind, Source};
+use plan::{FixedInput, FixedUse, Id, PredicateKind, Source, VarId};
 use store::Snapshot;
 use syntax::Span;
 
@@ -48,21 +48,21 @@ pub struct CachedProjections<'e> {
     pub snapshot: &'e dyn Snapshot,
 }
 
-/// Rows of cells in columns, for expressions.
+/// Rows of cells in columns, for expressions over names of columns.
 pub(super) struct Columns<'c>(pub &'c [Vec<Cell>]);
 
 impl Rows for Columns<'_> {
-    fn cell(&self, var: usize, row: usize) -> Cell {
-        self.0.get(var).and_then(|column| column.get(row)).copied().unwrap_or(Cell::NULL)
+    fn cell(&self, var: VarId, row: usize) -> Cell {
+        self.0.get(var.place()).and_then(|column| column.get(row)).copied().unwrap_or(Cell::NULL)
     }
 }
 
-/// A single row, for expressions.
+/// A single row, for expressions over names of columns.
 pub(super) struct Row<'c>(pub &'c [Cell]);
 
 impl Rows for Row<'_> {
-    fn cell(&self, var: usize, _: usize) -> Cell {
-        self.0.get(var).copied().unwrap_or(Cell::NULL)
+    fn cell(&self, var: VarId, _: usize) -> Cell {
+        self.0.get(var.place()).copied().unwrap_or(Cell::NULL)
     }
 }
 

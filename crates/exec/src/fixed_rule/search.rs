@@ -9,6 +9,7 @@ use crate::expr::{Compiled, Computer};
 use crate::value::cell::Cell;
 use algo::{NO_VERTEX, Stopped};
 use hashbrown::HashSet;
+use plan::Id;
 use syntax::Span;
 
 /// The row of each vertex in a relation whose first column is the vertex.
@@ -97,7 +98,7 @@ impl Formula {
         names.extend(right);
         let (resolved, compiled) = call.over(expr, &names)?;
         let mut read = Vec::new();
-        resolved.each_var(&mut |var| read.push(var));
+        resolved.each_var(&mut |var| read.push(var.place()));
         Ok(Self { expr: compiled, span: expr.span(), read })
     }
 

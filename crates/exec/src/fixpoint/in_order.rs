@@ -11,7 +11,7 @@ use crate::pipeline::Pipeline;
 use crate::sink::{PendingRows, RowOutput, Sink, each_cell_of, head_columns};
 use crate::table::Table;
 use crate::value::cell::Cell;
-use plan::{InOrder, PipelinePlan, Var};
+use plan::{InOrder, PipelinePlan, VarId};
 
 /// Rows that a trial may read before the step that reads in order, at least.
 const ROWS_BEFORE: u64 = 1024;
@@ -19,7 +19,7 @@ const ROWS_BEFORE: u64 = 1024;
 /// The distinct rows that a trial finds.
 struct DistinctRows<'q> {
     table: Table,
-    head: &'q [Var],
+    head: &'q [VarId],
 }
 
 impl RowOutput for DistinctRows<'_> {

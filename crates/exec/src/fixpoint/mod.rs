@@ -36,7 +36,7 @@ use crate::value::columns::{Columns, gather};
 use hashbrown::HashMap;
 use model::Value;
 use plan::{
-    AggregateUse, Alternative, GroupPlan, PipelinePlan, PredicateId, PredicateKind, Step, Var,
+    AggregateUse, Alternative, GroupPlan, PipelinePlan, PredicateId, PredicateKind, Step, VarId,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -274,7 +274,7 @@ impl<'a> Fixpoint<'a> {
             let head = &plan.program.rules[rule.rule].head;
             let first = self.first.take();
             if let Some(order) = self.streamable.take() {
-                let is_ordered = |var: &Var| order.iter().any(|&column| head[column] == *var);
+                let is_ordered = |var: &VarId| order.iter().any(|&column| head[column] == *var);
                 self.hints.not_compared =
                     body.not_compared.iter().copied().filter(|var| !is_ordered(var)).collect();
             }

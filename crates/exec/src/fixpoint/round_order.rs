@@ -13,7 +13,7 @@
 use super::Fixpoint;
 use crate::table::Table;
 use hashbrown::{HashMap, HashSet};
-use plan::{PipelinePlan, PlannedStep, PredicateId, Step, Var, Version};
+use plan::{PipelinePlan, PlannedStep, PredicateId, Step, VarId, Version};
 
 /// Fewest rows of a delta for which orders are compared. With fewer, a round takes less time than
 /// the comparison.
@@ -68,7 +68,7 @@ impl Fixpoint<'_> {
     fn cost_of(&self, order: &PipelinePlan, distinct: &mut Distinct) -> f64 {
         let (mut rows, mut cost) = (1.0, 0.0);
         // For each bound variable, most distinct values that it can have.
-        let mut values: HashMap<Var, f64> = HashMap::new();
+        let mut values: HashMap<VarId, f64> = HashMap::new();
         for planned in &order.steps {
             let before = rows;
             rows *= self.fan_out(planned, &values, distinct);
@@ -92,7 +92,7 @@ impl Fixpoint<'_> {
     fn fan_out(
         &self,
         planned: &PlannedStep,
-        values: &HashMap<Var, f64>,
+        values: &HashMap<VarId, f64>,
         distinct: &mut Distinct,
     ) -> f64 {
         let Step::Derived { predicate, version, bound, negated: false, .. } = &planned.step else {

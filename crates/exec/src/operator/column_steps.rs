@@ -14,7 +14,7 @@ use crate::vector::evaluate::{Evaluator, TypedRows};
 use crate::vector::node::{ListSets, Node, Scope, known};
 use crate::vector::selection::Selection;
 use model::{ListItem, Value};
-use plan::{Step, Var};
+use plan::{Id, PerVar, Step, VarId};
 use std::rc::Rc;
 use syntax::Span;
 
@@ -32,15 +32,15 @@ pub(crate) struct ColumnStep {
 /// The action of a step on columns.
 enum Action {
     /// Keeps the rows in which a stored column has the same value as a variable.
-    Check(usize, Var),
+    Check(usize, VarId),
     /// Keeps the rows for which a condition is true.
     Filter(Compiled),
     /// Keeps the rows in which a variable has the value of an expression.
-    Compare(Var, Compiled),
+    Compare(VarId, Compiled),
     /// Keeps the rows in which two variables have the same value.
-    Same(Var, Var),
+    Same(VarId, VarId),
     /// Binds a variable.
-    Bind(Var, Compiled),
+    Bind(VarId, Compiled),
 }
 
 /// The columns and variables that the steps of a scan refer to.
@@ -48,28 +48,28 @@ pub(crate) struct Layout<'l> {
     /// The order that is read.
     pub path: &'l StoredPath,
     /// The index in the path of each variable's column, if the scan reads it.
-    pub places: Vec<Option<usize>>,
+    pub places: PerVar<Option<usize>>,
     /// Variables that steps bind, in order.
-    pub computed: Vec<Var>,
+    pub computed: Vec<VarId>,
     /// The input row.
     pub input: &'l Bindings,
 }
 
 impl Layout<'_> {
     /// A number past those of the variables, for the column at an index of the path.
-    fn slot(&self, place: usize) -> Var {
-        self.places.len() + place
+    fn slot(&self, place: usize) -> VarId {
+        VarId::new(self.places.len() + place)
     }
 
     /// The index in the path of a variable's column.
-    pub(crate) fn place(&self, var: Var) -> Option<usize> {
-        match var.checked_sub(self.places.len()) {
+    pub(crate) fn place(&self, var: VarId) -> Option<usize> {
+        match var.place().checked_sub(self.places.len()) {
             Some(place) => Some(place),
             None => self.places[var],
         }
     }
 
-    fn is_of_rows(&self, var: Var) -> bool {
+    fn is_of_rows(&self, var: VarId) -> bool {
         self.place(var).is_some() || self.computed.contains(&var)
     }
 }
@@ -86,7 +86,7 @@ impl ColumnStep {
     /// The check of a column that is bound before the scan.
     pub(crate) fn check(
         column: usize,
-        var: Var,
+        var: VarId,
         layout: &Layout<'_>,
         computer: &Computer<'_>,
     ) -> Option<Self> {
@@ -269,7 +269,7 @@ impl Kept {
 
 /// A column that a step has computed.
 struct Computed {
-    var: Var,
+    var: VarId,
     column: TypedColumn<'static>,
     /// The rows that it has values for.
     rows: Kept,
@@ -300,7 +300,7 @@ impl<'p> Piece<'p> {
     /// The cells of a variable that a step has bound, in some of its rows.
     pub(crate) fn computed_cells(
         &self,
-        var: Var,
+        var: VarId,
         kept: &Kept,
         is_compared: bool,
     ) -> Option<Vec<Cell>> {
@@ -308,7 +308,7 @@ impl<'p> Piece<'p> {
         Some(column.into_cells(kept.len(), is_compared, self.computer.interner))
     }
 
-    fn computed_column(&self, var: Var, rows: &Selection<'_>) -> Option<TypedColumn<'_>> {
+    fn computed_column(&self, var: VarId, rows: &Selection<'_>) -> Option<TypedColumn<'_>> {
         let computed = self.computed.iter().find(|computed| computed.var == var)?;
         if computed.rows.len() == rows.len() {
             return Some(computed.column.borrowed());
@@ -322,14 +322,14 @@ impl<'p> Piece<'p> {
 
 impl Rows for Piece<'_> {
     /// Expressions read values by `made`, which does not intern them.
-    fn cell(&self, var: usize, row: usize) -> Cell {
+    fn cell(&self, var: VarId, row: usize) -> Cell {
         match self.made(var, row) {
             Ok(made) => self.computer.cell_of(made),
             Err(_) => Cell::NULL,
         }
     }
 
-    fn made(&self, var: usize, row: usize) -> Result<Made> {
+    fn made(&self, var: VarId, row: usize) -> Result<Made> {
         if let Some(place) = self.layout.place(var) {
             return self.stored.made(place, self.start + row);
         }
@@ -343,7 +343,7 @@ impl Rows for Piece<'_> {
         Ok(position.map_or(Made::Cell(Cell::NULL), |position| computed.column.made(position)))
     }
 
-    fn list_item(&self, var: usize, row: usize, index: i64) -> Result<Option<ListItem>> {
+    fn list_item(&self, var: VarId, row: usize, index: i64) -> Result<Option<ListItem>> {
         match self.layout.place(var) {
             Some(place) => self.stored.list_item(place, self.start + row, index),
             None => Ok(None),
@@ -352,7 +352,7 @@ impl Rows for Piece<'_> {
 }
 
 impl TypedRows for Piece<'_> {
-    fn column(&self, var: Var, rows: &Selection<'_>) -> Option<TypedColumn<'_>> {
+    fn column(&self, var: VarId, rows: &Selection<'_>) -> Option<TypedColumn<'_>> {
         match self.layout.place(var) {
             Some(place) if !self.layout.path.is_typed(place) => None,
             Some(place) => self.stored.column(place, self.start, rows),

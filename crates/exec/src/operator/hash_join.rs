@@ -13,7 +13,7 @@ use crate::storage::relation_source::Readable;
 use crate::table::Table;
 use crate::table::index::Index;
 use crate::value::cell::Cell;
-use plan::{Duplicates, OperatorName, Step, Version};
+use plan::{Duplicates, OperatorName, Step, VarId, Version};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ struct TableJoin<'j> {
     /// Their values: one column each, by input row.
     pub(crate) keys: Vec<Cow<'j, [Cell]>>,
     /// Columns that bind variables.
-    pub(crate) outputs: &'j [(usize, usize)],
+    pub(crate) outputs: &'j [(usize, VarId)],
     /// Rows of the table that are visible.
     pub(crate) rows: Range<usize>,
     pub(crate) negated: bool,
@@ -101,7 +101,7 @@ impl JoinedRows {
         self.table.len() > before
     }
 
-    fn gather(&self, input: &Bindings, live: &[usize], join: &TableJoin<'_>) -> Bindings {
+    fn gather(&self, input: &Bindings, live: &[VarId], join: &TableJoin<'_>) -> Bindings {
         let mut output = input.gather(&self.input, live);
         for &(column, var) in join.outputs {
             if live.contains(&var) && self.table.len() == self.input.len() {

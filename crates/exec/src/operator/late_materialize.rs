@@ -27,7 +27,7 @@ use crate::storage::stored_columns::StoredColumns;
 use crate::value::columns::Columns;
 use crate::vector::evaluate::TypedRows;
 use base::{Batch, BlockFilter};
-use plan::{Duplicates, Physical, Step, Var};
+use plan::{Duplicates, PerVar, Physical, Step, VarId};
 use std::sync::Arc;
 
 /// The steps that a scan does on columns, before rows are materialized.
@@ -40,7 +40,7 @@ pub(crate) struct LateMaterialization<'l> {
     /// Blocks that the first steps exclude.
     filter: Option<Arc<BlockFilter>>,
     /// For a top-k query: the variable that its order begins with.
-    by: Option<(Arc<TopK>, Var)>,
+    by: Option<(Arc<TopK>, VarId)>,
     /// Whether the output takes the rows in columns.
     to_output: bool,
 }
@@ -58,16 +58,16 @@ impl Pipeline<'_> {
         let Step::Stored { outputs, checks, .. } = &self.steps[at].planned.step else {
             return None;
         };
-        let mut places = vec![None; self.variables];
+        let mut places = PerVar::filled(None, self.variables);
         for (column, var) in outputs {
             places[*var] = path.place(*column);
         }
         // A top-k bound applies to the column that the order begins with.
-        let is_read = |(_, var): &(_, Var)| places[*var].is_some();
+        let is_read = |(_, var): &(_, VarId)| places[*var].is_some();
         let by = self.hints.top_k.clone().filter(is_read);
         let mut layout = Layout { path, places, computed: Vec::new(), input };
         let check =
-            |(column, var): &(usize, Var)| ColumnStep::check(*column, *var, &layout, computer);
+            |(column, var): &(usize, VarId)| ColumnStep::check(*column, *var, &layout, computer);
         let mut steps: Vec<ColumnStep> = checks.iter().map(check).collect::<Option<_>>()?;
         let checks = steps.len();
         for place in at..self.steps.len().saturating_sub(1) {
@@ -208,7 +208,7 @@ impl Pipeline<'_> {
 /// The rows that may be among the first ones in an order.
 fn before_bound(
     first: &TopK,
-    var: Var,
+    var: VarId,
     piece: &Piece<'_>,
     kept: Kept,
     batch: &Batch,
@@ -237,13 +237,13 @@ fn before_bound(
 /// Makes the live columns of rows that passed.
 struct OutputColumns<'o> {
     input: &'o Bindings,
-    live: &'o [Var],
+    live: &'o [VarId],
     /// Stored columns that are live, by index in the path, with their variables.
-    stored: Vec<(usize, Var)>,
+    stored: Vec<(usize, VarId)>,
     /// Columns of the relation that are not compared.
     not_compared: Vec<usize>,
     /// Variables that steps have bound and that are live, and whether they are compared.
-    computed: Vec<(Var, bool)>,
+    computed: Vec<(VarId, bool)>,
     /// Whether rows without live columns are only counted.
     is_weighed: bool,
 }
@@ -253,7 +253,7 @@ impl<'o> OutputColumns<'o> {
         let live = pipeline.steps[last].planned.live.as_slice();
         let stored = live.iter().filter_map(|&var| Some((layout.places[var]?, var))).collect();
         let computed = live.iter().filter(|var| layout.computed.contains(var));
-        let is_compared = |var: &Var| !pipeline.hints.not_compared.contains(var);
+        let is_compared = |var: &VarId| !pipeline.hints.not_compared.contains(var);
         Self {
             input: layout.input,
             live,

@@ -13,7 +13,7 @@ use crate::storage::relation_source::Readable;
 use crate::trie::{Rows, Trie, intersect};
 use crate::value::cell::Cell;
 use base::prefetch::prefetch_value;
-use plan::{Duplicates, OperatorName, Step};
+use plan::{Duplicates, OperatorName, Step, VarId};
 use std::sync::Arc;
 
 /// Input rows that are looked up in the store without asking for a trie: that would cost as much.
@@ -132,7 +132,7 @@ impl Pipeline<'_> {
         &mut self,
         at: usize,
         input: &'i Bindings,
-        without: Option<usize>,
+        without: Option<VarId>,
         context: &ExecContext<'_>,
     ) -> Result<Option<TrieJoin<'i>>> {
         let planned = self.steps[at].planned;
@@ -225,7 +225,7 @@ impl Pipeline<'_> {
         let trie = &*join.trie;
         let mut rows: Vec<u32> = Vec::new();
         let place = |column: usize| join.columns.iter().position(|&one| one == column);
-        let from: Vec<(usize, usize)> =
+        let from: Vec<(usize, VarId)> =
             outputs.iter().filter_map(|&(column, var)| Some((place(column)?, var))).collect();
         let mut found: Vec<Vec<Cell>> = vec![Vec::new(); from.len()];
         let mut all = Vec::with_capacity(input.rows.min(FETCHED_ROWS));

@@ -27,7 +27,7 @@ use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
 use crate::value::columns::gather;
 use base::{Batch, KeyRange, Projection};
-use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, SEEK_ROWS, Step, Ties, Var};
+use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, SEEK_ROWS, Step, Ties, VarId};
 
 /// Rows that are read without asking whether sorting is cheaper.
 pub(crate) const ROWS_FREE: u64 = 256;
@@ -70,9 +70,9 @@ struct ColumnReads {
     /// Columns that the scan reads.
     scanned: Vec<usize>,
     /// Variables that it binds, with their indexes in `scanned`.
-    bound: Vec<(usize, Var)>,
+    bound: Vec<(usize, VarId)>,
     /// Bound columns that it compares, with their indexes in `scanned`.
-    checks: Vec<(usize, Var)>,
+    checks: Vec<(usize, VarId)>,
     /// Indexes in `scanned` of the columns by which rows are ordered.
     order: Vec<usize>,
     /// Number of filters that are evaluated before the rest is fetched.
@@ -82,9 +82,9 @@ struct ColumnReads {
     /// Columns that are fetched by key.
     fetched: Vec<usize>,
     /// Variables that they bind, with their indexes in `fetched`.
-    fetched_bound: Vec<(usize, Var)>,
+    fetched_bound: Vec<(usize, VarId)>,
     /// Bound columns that are compared after they were fetched.
-    fetched_checks: Vec<(usize, Var)>,
+    fetched_checks: Vec<(usize, VarId)>,
 }
 
 impl Operator for OrderedScan<'_> {
@@ -263,7 +263,7 @@ impl Pipeline<'_> {
         };
         let paths = &context.plan.infos[*stored].paths;
         let in_prefix = paths[*own].keys.iter().copied().zip(prefix.iter().copied());
-        let known: Vec<(usize, Var)> = in_prefix.chain(checks.iter().copied()).collect();
+        let known: Vec<(usize, VarId)> = in_prefix.chain(checks.iter().copied()).collect();
         let cell = |column: &usize| {
             let (_, var) = known.iter().find(|(known, _)| known == column)?;
             Some(input.columns[*var][0])
@@ -304,10 +304,10 @@ impl Pipeline<'_> {
         let Step::Stored { prefix, checks, outputs, .. } = &self.steps[at].planned.step else {
             return reads;
         };
-        let is_there = |(column, _): &&(usize, Var)| path.covers(&[*column]);
+        let is_there = |(column, _): &&(usize, VarId)| path.covers(&[*column]);
         let later = || outputs.iter().filter(|one| !is_there(one));
         if checks.iter().all(|one| is_there(&one)) {
-            let unread: Vec<Var> = later().map(|(_, var)| *var).collect();
+            let unread: Vec<VarId> = later().map(|(_, var)| *var).collect();
             reads.filters = self.early_filters(at, &unread);
         }
         let asked = self.asked_by_filters(at, reads.filters);
@@ -335,7 +335,7 @@ impl Pipeline<'_> {
     }
 
     /// Number of filters right after a step that do not read these variables.
-    fn early_filters(&self, at: usize, unread: &[Var]) -> usize {
+    fn early_filters(&self, at: usize, unread: &[VarId]) -> usize {
         let is_plain =
             |at: usize| self.steps[at].seen.is_none() && self.steps[at].pre_aggregation.is_none();
         if !is_plain(at) {
@@ -349,7 +349,7 @@ impl Pipeline<'_> {
     }
 
     /// Variables that the first filters after a step read.
-    fn asked_by_filters(&self, at: usize, filters: usize) -> Vec<Var> {
+    fn asked_by_filters(&self, at: usize, filters: usize) -> Vec<VarId> {
         let mut asked = Vec::new();
         for ready in &self.steps[at + 1..=at + filters] {
             if let Step::Filter(expr) = &ready.planned.step {

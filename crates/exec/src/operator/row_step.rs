@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::expr::{Compiled, Computer};
 use crate::value::cell::Cell;
-use plan::{PlannedStep, Step, Var};
+use plan::{PlannedStep, Step, VarId};
 
 /// A step that reads no relation, ready to run.
 pub(crate) struct RowStep<'p> {
@@ -105,7 +105,7 @@ pub(crate) fn compute(
 /// Binds a variable to a column, or keeps the rows where it equals the column.
 pub(crate) fn assign(
     planned: &PlannedStep,
-    var: Var,
+    var: VarId,
     compare: bool,
     rows: Bindings,
     column: Vec<Cell>,
@@ -119,7 +119,7 @@ pub(crate) fn assign(
 }
 
 /// Keeps the rows where a variable equals a column.
-fn keep_equal(planned: &PlannedStep, rows: &Bindings, column: &[Cell], var: Var) -> Bindings {
+fn keep_equal(planned: &PlannedStep, rows: &Bindings, column: &[Cell], var: VarId) -> Bindings {
     let bound = &rows.columns[var];
     let kept = (0..rows.rows).filter(|&row| bound[row] == column[row]);
     rows.gather(&kept.map(|row| row as u32).collect::<Vec<_>>(), &planned.live)

@@ -14,7 +14,7 @@ use crate::pipeline::Pipeline;
 use crate::sink::Out;
 use crate::table::Table;
 use crate::value::cell::Cell;
-use plan::{PlannedStep, Step};
+use plan::{PerVar, PlannedStep, Step};
 
 /// Rows of a table at which it is passed on early.
 const MERGED_MAX: usize = 1 << 20;
@@ -142,7 +142,7 @@ impl Pipeline<'_> {
             std::mem::replace(&mut pre_aggregation.table, Table::new(live.len(), live.len()));
         pre_aggregation.taken = 0;
         let weights = std::mem::take(&mut pre_aggregation.weights);
-        let mut columns = vec![Vec::new(); self.variables];
+        let mut columns = PerVar::filled(Vec::new(), self.variables);
         for (column, &var) in table.into_columns().into_iter().zip(live) {
             columns[var] = column;
         }

@@ -40,7 +40,7 @@ use crate::value::cell::{Cell, Interner};
 use crate::vector::node::ListSets;
 use base::KeyRange;
 use model::Value;
-use plan::{Duplicates, OperatorName, PipelinePlan, PlannedStep, RangeHint, Step, Var};
+use plan::{Duplicates, OperatorName, PipelinePlan, PlannedStep, RangeHint, Step, VarId};
 use std::sync::Arc;
 use store::Estimate;
 
@@ -52,14 +52,14 @@ pub(crate) const CHECKED_ROWS: usize = 512;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutputHints {
     /// Variables whose values are never compared, in the pipeline or after it.
-    pub not_compared: Vec<Var>,
+    pub not_compared: Vec<VarId>,
     /// The top-k bound, and the variable that its order begins with.
-    pub top_k: Option<(Arc<TopK>, Var)>,
+    pub top_k: Option<(Arc<TopK>, VarId)>,
 }
 
 impl OutputHints {
     /// An empty list for rows with these variables.
-    pub(crate) fn columns(&self, head: &[Var]) -> ColumnList {
+    pub(crate) fn columns(&self, head: &[VarId]) -> ColumnList {
         let is_loose = |place: &usize| self.not_compared.contains(&head[*place]);
         ColumnList::new((0..head.len()).filter(is_loose).collect())
     }

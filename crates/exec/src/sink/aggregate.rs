@@ -9,14 +9,14 @@ use crate::sink::{Sink, head_columns};
 use crate::value::cell::Cell;
 use crate::vector::evaluate::TypedRows;
 use crate::vector::selection::Selection;
-use plan::Var;
+use plan::VarId;
 
 /// Aggregates the groups of the rows it receives.
 pub(crate) struct AggregateSink<'q> {
     /// The groups.
     pub groups: Groups,
     /// The variable of each column.
-    pub head: &'q [Var],
+    pub head: &'q [VarId],
 }
 
 impl Sink for AggregateSink<'_> {

@@ -16,7 +16,7 @@ use crate::value::cell::{Cell, Interner};
 use crate::vector::column::{Texts, TypedColumn, Values};
 use crate::vector::evaluate::TypedRows;
 use crate::vector::selection::Selection;
-use plan::Var;
+use plan::VarId;
 use std::cmp::Ordering;
 use syntax::Span;
 
@@ -28,7 +28,7 @@ impl Groups {
     /// As [`Groups::add`].
     pub(crate) fn add_columns(
         &mut self,
-        head: &[Var],
+        head: &[VarId],
         columns: &dyn TypedRows,
         rows: &Selection<'_>,
         interner: &Interner,

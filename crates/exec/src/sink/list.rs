@@ -15,7 +15,7 @@ use crate::value::columns::{Columns, gather};
 use crate::value::sort;
 use crate::vector::evaluate::TypedRows;
 use crate::vector::selection::Selection;
-use plan::Var;
+use plan::VarId;
 use std::sync::Arc;
 
 /// Rows kept beyond those wanted, before the others are dropped.
@@ -29,7 +29,7 @@ pub(crate) struct ListSink<'q> {
     /// The rows.
     pub list: Columns,
     /// The variable of each column.
-    pub head: &'q [Var],
+    pub head: &'q [VarId],
     /// Number of leading columns that make the rows distinct. Later columns never decide an order,
     /// and may have several cells for one value.
     pub told: usize,

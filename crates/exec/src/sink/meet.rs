@@ -9,7 +9,7 @@ use crate::sink::{Sink, each_cell_of, head_columns, plain_columns};
 use crate::table::Table;
 use crate::value::cell::{Cell, Interner, compare_words};
 use base::STEPS;
-use plan::{AggregateUse, Var};
+use plan::{AggregateUse, VarId};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct MeetSink<'q> {
     /// The rows.
     pub table: Table,
     /// The variable of each column.
-    pub head: &'q [Var],
+    pub head: &'q [VarId],
     /// The meet aggregate of each column; none for the columns of the group.
     pub aggregates: &'q [Option<AggregateUse>],
     /// Best rows of earlier rounds; rows that better none of them are dropped.

@@ -23,7 +23,7 @@ use crate::expr::batch::Bindings;
 use crate::value::cell::Cell;
 use crate::vector::evaluate::TypedRows;
 use crate::vector::selection::Selection;
-use plan::{AggregateUse, Var};
+use plan::{AggregateUse, VarId};
 
 /// Receives the rows that a pipeline finds.
 pub(crate) trait Sink: Send + Sized {
@@ -199,7 +199,7 @@ pub(crate) fn each_cell_of(columns: &[&[Cell]], visit: &mut dyn FnMut(Cell)) {
     columns.iter().for_each(|column| column.iter().for_each(|&cell| visit(cell)));
 }
 
-pub(crate) fn head_columns<'b>(head: &[Var], bindings: &'b Bindings) -> Vec<&'b [Cell]> {
+pub(crate) fn head_columns<'b>(head: &[VarId], bindings: &'b Bindings) -> Vec<&'b [Cell]> {
     head.iter().map(|&var| bindings.columns[var].as_slice()).collect()
 }
 

@@ -7,7 +7,7 @@ use crate::expr::batch::Bindings;
 use crate::sink::{Sink, each_cell_of, head_columns};
 use crate::table::Table;
 use crate::value::cell::Cell;
-use plan::Var;
+use plan::VarId;
 use std::sync::Arc;
 
 /// A set of rows.
@@ -15,7 +15,7 @@ pub(crate) struct SetSink<'q> {
     /// The rows.
     pub table: Table,
     /// The variable of each column.
-    pub head: &'q [Var],
+    pub head: &'q [VarId],
     /// Rows that exist already and are not added again.
     pub known: Option<Arc<Table>>,
     /// Number of rows that are enough.

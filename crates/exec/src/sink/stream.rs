@@ -14,7 +14,7 @@ use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use crate::vector::evaluate::TypedRows;
 use crate::vector::selection::Selection;
-use plan::Var;
+use plan::VarId;
 
 /// Rows found in the ranges of one wave may take the memory limit divided by this.
 pub(crate) const MEMORY_SHARE: u64 = 8;
@@ -40,7 +40,7 @@ pub(crate) struct StreamingSink<'q> {
     /// As `list`, those that came in typed columns.
     pub columns: ColumnList,
     /// The variable of each column.
-    pub head: &'q [Var],
+    pub head: &'q [VarId],
     /// Number of rows that are enough.
     pub enough: usize,
     /// Number of rows received so far.

@@ -6,7 +6,7 @@
 
 use crate::expr::batch::Bindings;
 use crate::value::cell::Cell;
-use plan::{Plan, Step};
+use plan::{Plan, Step, VarId};
 
 /// Bound columns, those of the path's key prefix first.
 pub(crate) struct ProbeKeys<'i> {
@@ -25,7 +25,7 @@ impl<'i> ProbeKeys<'i> {
     pub(crate) fn new(
         step: &Step,
         input: &'i Bindings,
-        without: Option<usize>,
+        without: Option<VarId>,
         plan: &Plan,
     ) -> Self {
         let mut keys = Self { columns: Vec::new(), cells: Vec::new(), prefix: 0, without: None };

@@ -8,14 +8,14 @@ use super::{arithmetic, compare, text};
 use crate::batch_size::ROWS_A_LOOK;
 use crate::expr::batch::Rows;
 use crate::expr::{Compiled, Computer, Made};
-use plan::Var;
+use plan::VarId;
 use std::borrow::Cow;
 use syntax::Span;
 
 /// The rows that expressions are evaluated on.
 pub(crate) trait TypedRows: Rows {
     /// The values of a variable in some rows; `None` if they have to be read one by one.
-    fn column(&self, var: Var, rows: &Selection<'_>) -> Option<TypedColumn<'_>>;
+    fn column(&self, var: VarId, rows: &Selection<'_>) -> Option<TypedColumn<'_>>;
 }
 
 /// Evaluates nodes on one batch.

@@ -12,7 +12,7 @@ use function::{Function, FunctionContext, Pattern};
 use hashbrown::HashMap;
 use memchr::memmem;
 use model::Value;
-use plan::Var;
+use plan::VarId;
 use std::sync::Arc;
 
 /// Length from which on a known text is not copied for each row, in bytes.
@@ -100,7 +100,7 @@ pub(crate) enum Node {
     Float(f64),
     Text(String),
     /// A column of the batch, or one that an assignment made.
-    Column(Var),
+    Column(VarId),
     Compare(Comparison, Box<[Node; 2]>),
     /// Whether two values are the same, as joins compare.
     Same(Box<[Node; 2]>),
@@ -124,9 +124,9 @@ pub(crate) enum Node {
 /// The columns and variables that an expression may refer to.
 pub(crate) struct Scope<'s> {
     /// Variables that have a column of a kind that typed columns have.
-    pub is_typed: &'s dyn Fn(Var) -> bool,
+    pub is_typed: &'s dyn Fn(VarId) -> bool,
     /// The cell of a variable that has the same value in all rows.
-    pub known: &'s dyn Fn(Var) -> Option<Cell>,
+    pub known: &'s dyn Fn(VarId) -> Option<Cell>,
     /// Sets of lists that are constant for the query.
     pub sets: &'s mut ListSets,
     pub computer: &'s Computer<'s>,

@@ -2,7 +2,8 @@
 //! and parameters by indexes.
 
 use super::message::{count_text, error};
-use crate::ir::{Expr, Var};
+use crate::ids::{Id, VarId};
+use crate::ir::Expr;
 use model::Value;
 use syntax::{Diagnostic, Ident, Span, closest};
 
@@ -19,8 +20,8 @@ pub fn resolve_expression(
     })
 }
 
-/// Resolves an expression over named columns, such as a condition of an algorithm. Variables become
-/// column indexes.
+/// Resolves an expression over named columns, such as a condition of an algorithm. Each
+/// column is a variable with the same number.
 ///
 /// # Errors
 /// Unknown functions and columns, wrong numbers of arguments.
@@ -30,7 +31,8 @@ pub fn resolve_over(
     parameters: &mut Vec<String>,
 ) -> Result<Expr, Diagnostic> {
     expression(expr, parameters, &mut |ident| {
-        columns.iter().position(|column| *column == ident.text).ok_or_else(|| {
+        let place = columns.iter().position(|column| *column == ident.text);
+        place.map(VarId::new).ok_or_else(|| {
             let hint = closest(&ident.text, columns.iter().map(String::as_str));
             Diagnostic::unknown(format!("no column `{}`", ident.text), ident.span, hint)
         })
@@ -40,7 +42,7 @@ pub fn resolve_over(
 pub(super) fn expression(
     expr: &syntax::Expr,
     parameters: &mut Vec<String>,
-    var: &mut dyn FnMut(&Ident) -> Result<Var, Diagnostic>,
+    var: &mut dyn FnMut(&Ident) -> Result<VarId, Diagnostic>,
 ) -> Result<Expr, Diagnostic> {
     Ok(match expr {
         syntax::Expr::Literal(value, _) => Expr::Const(value.clone()),

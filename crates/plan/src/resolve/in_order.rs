@@ -13,8 +13,8 @@
 
 use super::resolver::Resolver;
 use super::scope::Scope;
-use crate::ids::PredicateId;
-use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
+use crate::ids::{Id, PerVar, PredicateId, VarId};
+use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source};
 use syntax::{Args, Atom, Diagnostic, Expr, Ident, Span};
 
 /// Aggregates that depend on the order of rows.
@@ -76,7 +76,7 @@ impl Resolver<'_> {
     pub(super) fn over_rows(
         &mut self,
         predicate: PredicateId,
-        head: &[Var],
+        head: &[VarId],
         mut scope: Scope,
         mut body: Vec<Literal>,
         span: Span,
@@ -88,20 +88,21 @@ impl Resolver<'_> {
             }
         }
         scope.drop_unread(&columns, &mut body);
-        let variables: Vec<String> = columns.iter().map(|&var| scope.names[var].clone()).collect();
+        let names = columns.iter().map(|&var| scope.names[var].clone());
+        let variables: PerVar<String> = names.clone().collect();
         let number = self.program.predicates.len();
         let rows = self.program.predicates.push(Predicate {
             // Rules in scripts cannot have such a name.
             name: format!("{}#{number}", self.program.predicates[predicate].name),
-            columns: variables.clone(),
+            columns: names.collect(),
             kind: PredicateKind::Inline { aggregates: vec![None; columns.len()] },
             span,
             is_magic_set: false,
             is_sorted: true,
         });
-        let place = |var: &Var| columns.iter().position(|own| own == var).unwrap_or_default();
-        let head = head.iter().map(place).collect();
-        let args = (0..columns.len()).map(Some).collect();
+        let place = |var: &VarId| columns.iter().position(|own| own == var).unwrap_or_default();
+        let head = head.iter().map(|var| VarId::new(place(var))).collect();
+        let args = variables.ids().map(Some).collect();
         let found = Rule { predicate: rows, head: columns, variables: scope.names, body, span };
         self.program.rules.push(found);
         let source = Source::Derived(rows);

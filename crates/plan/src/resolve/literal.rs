@@ -5,7 +5,8 @@ use super::message::{columns_text, error, were};
 use super::resolver::{Resolver, StoredAtom};
 use super::scope::{Scope, distinct_places};
 use super::search::SearchAtom;
-use crate::ir::{Expr, Literal, Source, Var};
+use crate::ids::VarId;
+use crate::ir::{Expr, Literal, Source};
 use model::Value;
 use syntax::{Atom, Diagnostic, Ident, Span};
 
@@ -144,7 +145,7 @@ impl Resolver<'_> {
 }
 
 /// The negation of `var = value`. Like `=` it compares by identity, so `1` and `1.0` differ.
-fn other_than(var: Var, value: Expr, span: Span) -> Expr {
+fn other_than(var: VarId, value: Expr, span: Span) -> Expr {
     let is_number = |value: &Value| {
         matches!(value, Value::Int(_) | Value::Id(_) | Value::Float(_) | Value::Decimal(_))
     };
@@ -159,7 +160,7 @@ fn other_than(var: Var, value: Expr, span: Span) -> Expr {
 }
 
 /// The negation of `var in list`.
-fn not_in(var: Var, list: Expr, span: Span) -> Expr {
+fn not_in(var: VarId, list: Expr, span: Span) -> Expr {
     let is_in = call("is_in", vec![Expr::Var(var), list], span);
     call("negate", vec![is_in], span)
 }

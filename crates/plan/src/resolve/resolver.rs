@@ -4,8 +4,8 @@ use super::expression::expression;
 use super::message::{columns_text, error, were};
 use super::scope::Scope;
 use crate::catalog::{Catalog, ColumnInfo, RelationInfo};
-use crate::ids::{PerStored, PredicateId, StoredId};
-use crate::ir::{Expr, Literal, PredicateKind, Program, StoredUse, Var};
+use crate::ids::{PerStored, PredicateId, StoredId, VarId};
+use crate::ir::{Expr, Literal, PredicateKind, Program, StoredUse};
 use hashbrown::HashMap;
 use syntax::{Args, Diagnostic, Ident, Span, closest};
 
@@ -45,7 +45,7 @@ impl Resolver<'_> {
         arg: &syntax::Expr,
         scope: &mut Scope,
         body: &mut Vec<Literal>,
-    ) -> Result<Option<Var>, Diagnostic> {
+    ) -> Result<Option<VarId>, Diagnostic> {
         match arg {
             syntax::Expr::Variable(ident) if ident.text.starts_with('_') => Ok(None),
             syntax::Expr::Variable(ident) => Ok(Some(scope.var(&ident.text))),

@@ -4,7 +4,8 @@ use super::expression::expression;
 use super::message::error;
 use super::resolver::Resolver;
 use super::scope::Scope;
-use crate::ir::{self, Literal, SearchUse, Var};
+use crate::ids::VarId;
+use crate::ir::{self, Literal, SearchUse};
 use crate::search::{SearchInput, SearchMethod, SearchParameter};
 use hashbrown::HashMap;
 use syntax::{Args, Diagnostic, Expr, Ident, Span, closest};
@@ -37,7 +38,7 @@ impl Resolver<'_> {
         };
         let args = Args::Named(args.to_vec());
         let (mut columns, mut same) = (Vec::new(), Vec::new());
-        let mut own: HashMap<String, Var> = HashMap::new();
+        let mut own: HashMap<String, VarId> = HashMap::new();
         for (column, arg) in self.columns_of(relation, name, &args, span)? {
             let Some(var) = self.place(arg, scope, body)? else { continue };
             let bound = scope.fresh();
@@ -84,7 +85,7 @@ impl Resolver<'_> {
     fn search_filter(
         &mut self,
         filter: &Expr,
-        own: &HashMap<String, Var>,
+        own: &HashMap<String, VarId>,
         scope: &mut Scope,
     ) -> Result<(ir::Expr, Span), Diagnostic> {
         let resolved = expression(filter, &mut self.program.parameters, &mut |ident| {

@@ -11,8 +11,8 @@
 
 use super::resolver::Resolver;
 use super::scope::{Scope, SpelledAtom, distinct_places};
-use crate::ids::{PredicateId, StoredId};
-use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
+use crate::ids::{PerVar, PredicateId, StoredId, VarId};
+use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source};
 use syntax::{Diagnostic, Ident, Span};
 
 impl SpelledAtom {
@@ -49,7 +49,7 @@ impl SpelledAtom {
     }
 
     /// The arguments with ids; `None` if a string has no id variable yet.
-    fn numbers(&self, scope: &Scope) -> Option<Vec<Option<Var>>> {
+    fn numbers(&self, scope: &Scope) -> Option<Vec<Option<VarId>>> {
         let mut args = self.args.clone();
         for &column in &self.columns {
             if let Some(text) = args[column] {
@@ -65,7 +65,7 @@ impl Resolver<'_> {
     pub(super) fn spelled(
         &mut self,
         stored: StoredId,
-        args: &[Option<Var>],
+        args: &[Option<VarId>],
         span: Span,
     ) -> Result<Option<SpelledAtom>, Diagnostic> {
         let Some(spelled) = self.infos[stored].spelled.clone() else { return Ok(None) };
@@ -96,7 +96,7 @@ impl Resolver<'_> {
         let columns: Vec<String> = names.collect();
         let aggregates = columns.iter().map(|_| None).collect();
         let mut scope = Scope::default();
-        let head: Vec<Var> = columns.iter().map(|name| scope.var(name)).collect();
+        let head: Vec<VarId> = columns.iter().map(|name| scope.var(name)).collect();
         let mut body = Vec::new();
         let rows = SpelledAtom {
             columns: atom.columns.clone(),
@@ -121,11 +121,11 @@ impl Resolver<'_> {
 
 impl Scope {
     /// Removes the lookups of strings that are not used.
-    pub(super) fn drop_unread(&self, head: &[Var], body: &mut Vec<Literal>) {
+    pub(super) fn drop_unread(&self, head: &[VarId], body: &mut Vec<Literal>) {
         if self.numbers.is_empty() {
             return;
         }
-        let mut uses = vec![0_usize; self.names.len()];
+        let mut uses = PerVar::filled(0, self.names.len());
         head.iter().for_each(|&var| uses[var] += 1);
         body.iter().for_each(|literal| literal.each_var(&mut |var| uses[var] += 1));
         body.retain(|literal| match literal {

@@ -10,6 +10,7 @@ use exec::storage::access_path::StoredPath;
 use exec::value::cell::{Cell, Interner};
 use function::FunctionContext;
 use model::{Value, encode_tuple};
+use plan::{Id, VarId};
 use relation::{Schema, SearchDef};
 use store::{Kinds, TableWrites};
 use syntax::Span;
@@ -103,12 +104,12 @@ pub(crate) struct Extract<'i> {
     span: Span,
 }
 
-/// The cells of one row.
+/// The cells of one row, for expressions over names of columns.
 pub(crate) struct RowCells(pub Vec<Cell>);
 
 impl Rows for RowCells {
-    fn cell(&self, var: usize, _: usize) -> Cell {
-        self.0[var]
+    fn cell(&self, var: VarId, _: usize) -> Cell {
+        self.0[var.place()]
     }
 }
 
@@ -119,7 +120,7 @@ impl Extract<'_> {
     /// It cannot be computed.
     pub(crate) fn value(&self, row: &[Value]) -> Result<Option<Value>> {
         let value = match (&self.of.extractor, &self.filter) {
-            (plan::Expr::Var(column), None) => row[*column].clone(),
+            (plan::Expr::Var(column), None) => row[column.place()].clone(),
             _ => match self.computed(row)? {
                 Some(value) => value,
                 None => return Ok(None),

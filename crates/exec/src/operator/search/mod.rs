@@ -24,7 +24,7 @@ use crate::storage::relation_source::{Readable, StoredRelation};
 use crate::storage::search_index::{SearchIndex, source_key};
 use crate::value::cell::Cell;
 use model::Value;
-use plan::{OperatorName, SearchOutput, SearchUse, Step, StoredId};
+use plan::{Id, OperatorName, SearchOutput, SearchUse, Step, StoredId, VarId};
 use std::sync::Arc;
 
 /// Rows that are first tried with a filter; each time more are needed, twice as many are tried.
@@ -138,7 +138,7 @@ trait Method {
 #[derive(Default)]
 struct FoundRows {
     rows: usize,
-    columns: Vec<(usize, Vec<Cell>)>,
+    columns: Vec<(VarId, Vec<Cell>)>,
 }
 
 /// A row that matches: its encoded key, and its score.
@@ -230,8 +230,8 @@ impl<'s> RowReader<'s> {
         &self.relation.paths[0]
     }
 
-    /// Columns of the rows with these keys, by their number in the relation; of the values only
-    /// those that the search binds and those in `more`.
+    /// Columns of the rows with these keys, each as the variable with its number in the relation; of
+    /// the values only those that the search binds and those in `more`.
     fn columns(&self, keys: Vec<Vec<Value>>, more: &[usize]) -> Result<Bindings> {
         let (path, interner, rows) = (self.path(), self.context.interner, keys.len());
         let mut by_column: Vec<Vec<Cell>> = vec![Vec::with_capacity(rows); path.keys()];
@@ -259,14 +259,14 @@ impl<'s> RowReader<'s> {
             values.iter().zip(there.columns).for_each(|(&column, cells)| columns[column] = cells);
         }
         by_column.into_iter().enumerate().for_each(|(column, cells)| columns[column] = cells);
-        Ok(Bindings { rows, columns, weights: Vec::new() })
+        Ok(Bindings { rows, columns: columns.into_iter().collect(), weights: Vec::new() })
     }
 
     /// The columns that the search binds, after those that it computes.
-    fn found(&self, columns: &Bindings, computed: Vec<(usize, Vec<Cell>)>) -> FoundRows {
+    fn found(&self, columns: &Bindings, computed: Vec<(VarId, Vec<Cell>)>) -> FoundRows {
         let mut out = computed;
         for &(column, var) in &self.wanted.columns {
-            out.push((var, columns.columns[column].clone()));
+            out.push((var, columns.columns[VarId::new(column)].clone()));
         }
         FoundRows { rows: columns.rows, columns: out }
     }
@@ -288,7 +288,7 @@ impl<'s> RowReader<'s> {
         row: usize,
         found: &FoundRows,
     ) -> Result<Vec<u32>> {
-        let all: Vec<usize> = (0..input.columns.len()).collect();
+        let all: Vec<VarId> = input.columns.ids().collect();
         let mut rows = input.gather(&vec![row as u32; found.rows], &all);
         for (var, column) in &found.columns {
             rows.columns[*var].clone_from(column);

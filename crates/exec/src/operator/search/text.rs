@@ -9,7 +9,7 @@ use crate::storage::access_path::StoredPath;
 use crate::storage::text_index::{DocumentKey, LongKey, ShortKey, StoredPostings, TextIndex};
 use crate::value::cell::Cell;
 use model::Value;
-use plan::{SearchInput, SearchOutput};
+use plan::{Id, SearchInput, SearchOutput};
 use search::{Marks, Plan, ScoreKind, Totals, highlight, snippet};
 
 /// Words of a snippet, where a search does not say.
@@ -126,7 +126,7 @@ impl Method for TextSearch<'_> {
 
     fn each_read(&self, output: SearchOutput, visit: &mut dyn FnMut(usize)) {
         if output != SearchOutput::Score {
-            self.index.extractor.each_var(visit);
+            self.index.extractor.each_var(&mut |var| visit(var.place()));
         }
     }
 
