@@ -13,6 +13,13 @@ impl SeqNo {
     /// As a snapshot, it sees everything, including a transaction's own writes, which have no
     /// number yet.
     pub const MAX: Self = Self(u64::MAX);
+
+    /// The number after this one.
+    #[inline]
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
 }
 
 /// A keyspace of the store, which is one LSM tree. Not reused within a database.

@@ -145,10 +145,10 @@ impl BulkLoad for KvBulk {
         inner.flush_sealed_with(&mut writer)?;
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;
-        let seq = writer.last_seq + 1;
+        let seq = writer.last_seq.next();
         let trees = inner.trees.load_full();
         let merging = inner.merging.lock();
-        let mut edit = VersionEdit { last_seq: Some(SeqNo(seq)), ..VersionEdit::default() };
+        let mut edit = VersionEdit { last_seq: Some(seq), ..VersionEdit::default() };
         for (keyspace, tables) in &mut self.written {
             let tree = &trees.get(*keyspace)?.tree;
             let is_apart = || merging.iter().all(|merging| merging.is_apart(*keyspace, tables));
@@ -179,7 +179,7 @@ impl BulkLoad for KvBulk {
         inner.after_install();
         drop(_maintenance);
         inner.queue_compaction();
-        Ok(SeqNo(seq))
+        Ok(seq)
     }
 }
 
@@ -229,7 +229,7 @@ fn write_partition(
     source: &mut dyn SortedRows,
     stop: &[&AtomicBool],
 ) -> Result<Vec<TableMeta>> {
-    let mut out = RunWriter::new(context, shape, bottom, 0);
+    let mut out = RunWriter::new(context, shape, bottom, SeqNo::ZERO);
     let mut batch = base::Batch::new(shape);
     let mut rows = Rows::new(shape);
     loop {

@@ -16,7 +16,7 @@ use crate::open::named_files;
 use crate::record;
 use crate::table_folders::{table_folder_names, table_folders};
 use crate::wal::{self, Wal, WalError, WalOptions};
-use base::Corruption;
+use base::{Corruption, SeqNo};
 use env::Env;
 use lsm::context::{Context, TreeOptions, parse_table_file_name, table_file_name};
 use lsm::manifest::{CURRENT, Manifest, State};
@@ -199,7 +199,7 @@ fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
             if table.meta.id.max(table.meta.file_id()) >= state.next_table_id() {
                 wrong(&table.meta, "its number was never given out".into());
             }
-            let (most, last) = (table.meta.seq_max(), state.last_seq().0);
+            let (most, last) = (table.meta.seq_max(), state.last_seq());
             if most > last {
                 wrong(&table.meta, format!("sequence number {most} past the newest, {last}"));
             }
@@ -353,7 +353,7 @@ fn replay_log(
     let mut replay = || -> std::result::Result<(), WalError> {
         let options = WalOptions::default();
         let mut log = Wal::recover(Arc::clone(env), &folder, first_live, options)?;
-        let mut newest = 0;
+        let mut newest = SeqNo::ZERO;
         while let Some((position, payload)) = log.next_payload()? {
             let file = folder.join(format!("{:06}.log", position.segment));
             let damaged = |what| Corruption::new(&file, position.offset, what);

@@ -40,7 +40,7 @@ const COMMIT_LOOKS: usize = 500;
 /// The snapshot and the read ranges against which a transaction's commit is validated.
 pub(crate) struct Validation<'a> {
     /// The snapshot it read.
-    pub(crate) since: u64,
+    pub(crate) since: SeqNo,
     /// Ranges it read, under `serializable`.
     pub(crate) reads: &'a [(KeyspaceId, KeyRange)],
 }
@@ -55,7 +55,7 @@ impl Inner {
     ) -> Result<SeqNo> {
         let seq = self.commit_unsynced(batch, validation, existed)?;
         match batch.is_empty() {
-            true => Ok(SeqNo(seq)),
+            true => Ok(seq),
             false => self.acknowledge(seq),
         }
     }
@@ -67,7 +67,7 @@ impl Inner {
         batch: &WriteBatch,
         validation: Option<&Validation<'_>>,
         existed: Option<&mut Vec<bool>>,
-    ) -> Result<u64> {
+    ) -> Result<SeqNo> {
         self.check_writable()?;
         if batch.is_empty() {
             return Ok(self.snapshots.visible());
@@ -111,7 +111,7 @@ impl Inner {
                 return Ok(writer.last_seq);
             }
         }
-        let seq = writer.last_seq + 1;
+        let seq = writer.last_seq.next();
         let _told = ToldOfPanic::of(self, "a commit");
         self.apply(writer, &trees, &tables, seq)?;
         Ok(seq)
@@ -132,11 +132,11 @@ impl Inner {
     }
 
     /// Returns `seq` once all commits up to it are as durable as the options promise.
-    fn acknowledge(&self, seq: u64) -> Result<SeqNo> {
+    fn acknowledge(&self, seq: SeqNo) -> Result<SeqNo> {
         if self.options.durability == Durability::Sync {
             self.sync_to(seq)?;
         }
-        Ok(SeqNo(seq))
+        Ok(seq)
     }
 
     /// Appends to the log and inserts into the memtables. The commit cannot be undone after the
@@ -146,7 +146,7 @@ impl Inner {
         writer: &mut Writer,
         trees: &Trees,
         tables: &[Cow<'_, TableWrites>],
-        seq: u64,
+        seq: SeqNo,
     ) -> Result<()> {
         // A non-blocking call must fail before this point: it is retried in full, and nothing below
         // may happen twice.
@@ -192,7 +192,7 @@ impl Inner {
         &self,
         writer: &mut Writer,
         tables: &[Cow<'_, TableWrites>],
-        seq: u64,
+        seq: SeqNo,
     ) -> Result<Option<u64>> {
         let Some(wal) = &mut writer.wal else { return Ok(None) };
         let mut payload = std::mem::take(&mut writer.payload);
@@ -208,7 +208,8 @@ impl Inner {
                 ),
             ));
         }
-        wal.append(&[&seq.to_le_bytes(), &payload]).map_err(|error| self.poisoned(error.into()))?;
+        wal.append(&[&seq.0.to_le_bytes(), &payload])
+            .map_err(|error| self.poisoned(error.into()))?;
         if payload.capacity() <= PAYLOAD_KEPT_BYTES_MAX {
             writer.payload = payload;
         }
@@ -217,7 +218,7 @@ impl Inner {
 
     /// Returns once the log is synced up to `seq` and published. A thread that waited for another's
     /// sync usually finds its own commit synced too.
-    pub(crate) fn sync_to(&self, seq: u64) -> Result<()> {
+    pub(crate) fn sync_to(&self, seq: SeqNo) -> Result<()> {
         let _told = ToldOfPanic::of(self, "a sync");
         let mut synced = self.synced.lock();
         if *synced >= seq {
@@ -339,7 +340,7 @@ fn checked<'b>(trees: &Trees, batch: &'b WriteBatch) -> Result<Vec<Cow<'b, Table
 }
 
 /// Inserts a commit into the memtables; returns its number of rows and ranges.
-fn insert(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<u64> {
+fn insert(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: SeqNo) -> Result<u64> {
     let mut rows = 0;
     for table in tables {
         let tree = &trees.get(table.keyspace)?.tree;
@@ -384,7 +385,7 @@ fn only_deletes(table: &TableWrites) -> bool {
 }
 
 /// As [`insert`], row by row with pauses for readers: for [`Switch::HalfCommitVisible`].
-fn insert_by_halves(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<()> {
+fn insert_by_halves(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: SeqNo) -> Result<()> {
     for table in tables {
         let entry = trees.get(table.keyspace)?;
         for i in 0..table.rows.rows {
@@ -470,7 +471,7 @@ fn validate(
     trees: &Trees,
     tables: &[Cow<'_, TableWrites>],
     validation: &Validation<'_>,
-    last_seq: u64,
+    last_seq: SeqNo,
 ) -> Result<()> {
     let since = validation.since;
     if last_seq == since {

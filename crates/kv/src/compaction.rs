@@ -11,6 +11,7 @@ use crate::inner::Inner;
 use crate::merging::{Announced, announce};
 use crate::shared_files::SharedWriters;
 use crate::trees::Entry;
+use base::SeqNo;
 use base::mark::{Mark, hit};
 use env::JobKind;
 use env::sync::atomic::Ordering;
@@ -121,7 +122,7 @@ impl Inner {
     /// Executes the choice, and makes all of it visible by one edit.
     fn compact_some(&self, chosen: &[Chosen<'_>], go_on: &dyn Fn() -> bool) -> Result<()> {
         let protected = self.snapshots.protected();
-        let newest = protected.last().copied().unwrap_or(0);
+        let newest = protected.last().copied().unwrap_or(SeqNo::ZERO);
         let go_on = || !self.closing.load(Ordering::Relaxed) && go_on();
         let mut edits = Vec::with_capacity(chosen.len());
         if let Err(error) = self.write_chosen(chosen, &protected, &go_on, &mut edits) {
@@ -166,7 +167,7 @@ impl Inner {
     fn write_chosen<'a>(
         &self,
         chosen: &[Chosen<'a>],
-        protected: &[u64],
+        protected: &[SeqNo],
         go_on: &dyn Fn() -> bool,
         edits: &mut Vec<(&'a Arc<Entry>, TreeEdit)>,
     ) -> lsm::Result<()> {

@@ -2,12 +2,13 @@
 //! the way up, classified by the caller's possible reaction.
 
 use crate::wal::WalError;
+use base::SeqNo;
 use env::EnvError;
 use lsm::memtable;
 use store::{Error, ErrorKind, Kinds, TableWrites};
 
 /// Inserts rows into a tree's memtable.
-pub(crate) fn insert(tree: &lsm::tree::Tree, table: &TableWrites, seq: u64) {
+pub(crate) fn insert(tree: &lsm::tree::Tree, table: &TableWrites, seq: SeqNo) {
     with_kinds(&table.kinds, |kinds| tree.insert(&table.rows, kinds, seq));
 }
 

@@ -16,7 +16,7 @@ use crate::inner::Inner;
 use crate::normalise::normalise;
 use crate::reader::Held;
 use crate::trees::{Entry, Trees};
-use base::{Batch, Keys, Kind, Projection};
+use base::{Batch, Keys, Kind, Projection, SeqNo};
 use lsm::read::{ReadAt, SuperVersion};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl Existence {
         trees: &Trees,
         batch: &WriteBatch,
         tables: &[Cow<'_, TableWrites>],
-        last_seq: u64,
+        last_seq: SeqNo,
     ) -> Result<()> {
         let since = self.held.seq;
         if last_seq == since {
@@ -126,7 +126,7 @@ fn deletes(table: &TableWrites) -> bool {
 }
 
 /// Looks up each key at `seq`.
-fn present(entry: &Entry, view: &SuperVersion, keys: &Keys, seq: u64) -> Result<Vec<bool>> {
+fn present(entry: &Entry, view: &SuperVersion, keys: &Keys, seq: SeqNo) -> Result<Vec<bool>> {
     let mut flags = Vec::with_capacity(keys.len());
     if keys.len() == 1 {
         flags.push(is_there(entry, view, keys.get(0).as_ref(), seq)?);
@@ -138,7 +138,7 @@ fn present(entry: &Entry, view: &SuperVersion, keys: &Keys, seq: u64) -> Result<
     Ok(flags)
 }
 
-fn is_there(entry: &Entry, view: &SuperVersion, key: base::KeyRef<'_>, seq: u64) -> Result<bool> {
+fn is_there(entry: &Entry, view: &SuperVersion, key: base::KeyRef<'_>, seq: SeqNo) -> Result<bool> {
     let at = ReadAt { snapshot: seq, overlay: None };
     let mut out = Batch::new(&entry.info.shape);
     view.get(key, at, Projection::COUNT, &mut out).map_err(tree_error)

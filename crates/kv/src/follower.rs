@@ -262,14 +262,14 @@ enum Rebuilt {
 }
 
 fn follow(trees: &Trees, now: &mut FollowerPosition, folder: &Path) -> Result<Followed> {
-    let flushed = now.state.last_seq().0;
+    let flushed = now.state.last_seq();
     loop {
         match now.log.next().map_err(Error::from)? {
             Follow::Record(at, payload) => {
                 let damaged = |what| Corruption::new(&folder.join(WAL), at.offset, what);
                 let next_keyspace = now.state.next_keyspace_id();
                 match replay(trees, payload, flushed, next_keyspace).map_err(damaged)? {
-                    Replayed::Seq(seq) if seq > now.last_seq + 1 => {
+                    Replayed::Seq(seq) if seq > now.last_seq.next() => {
                         let what = format!("commit {seq} follows commit {}", now.last_seq);
                         return Ok(Followed::Gap(damaged(what)));
                     }
@@ -295,7 +295,7 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     };
     let log =
         WalReader::new(Arc::clone(&inner.env), &inner.folder.join(WAL), state.wal_first_live());
-    let last_seq = state.last_seq().0;
+    let last_seq = state.last_seq();
     let mut position = FollowerPosition { state, log, last_seq };
     match follow(&trees, &mut position, &inner.folder) {
         Ok(found @ (Followed::UpToDate | Followed::Ahead)) => {

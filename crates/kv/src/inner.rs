@@ -31,7 +31,7 @@ use crate::snapshots::Snapshots;
 use crate::throttle::WriteThrottle;
 use crate::trees::Trees;
 use crate::wal::{Wal, WalReader};
-use base::KeyspaceId;
+use base::{KeyspaceId, SeqNo};
 use env::sync::ArcSwap;
 use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, RwLock};
@@ -48,7 +48,7 @@ pub(crate) struct Writer {
     /// `None` under durability `none`, and in a follower.
     pub(crate) wal: Option<Wal>,
     /// Sequence number of the newest commit, published or about to be.
-    pub(crate) last_seq: u64,
+    pub(crate) last_seq: SeqNo,
     /// Reused for the encoded commit.
     pub(crate) payload: Vec<u8>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Writer {
 pub(crate) struct FollowerPosition {
     pub(crate) state: State,
     pub(crate) log: WalReader,
-    pub(crate) last_seq: u64,
+    pub(crate) last_seq: SeqNo,
 }
 
 /// Shared state of one open store; the module's header gives lock order and invariants.
@@ -77,7 +77,7 @@ pub(crate) struct Inner {
     pub(crate) manifest: Mutex<Option<Manifest>>,
     /// Sequence number up to which the log is synced. The mutex is held while syncing, so that a
     /// thread that waits for it usually finds its own commit synced.
-    pub(crate) synced: Mutex<u64>,
+    pub(crate) synced: Mutex<SeqNo>,
     /// Notified when a flush or a compaction ends, and when a sealed generation is gone.
     pub(crate) progress: Arc<dyn Signal>,
     /// Whether a sealed generation waits for its flush.

@@ -233,7 +233,7 @@ impl Store for Kv {
     }
 
     fn write_unsynced(&self, batch: &WriteBatch) -> Result<SeqNo> {
-        self.inner.commit_unsynced(batch, None, None).map(SeqNo)
+        self.inner.commit_unsynced(batch, None, None)
     }
 
     fn wait_for_room(&self) -> Result<()> {
@@ -312,7 +312,7 @@ impl Store for Kv {
                 inner.context.cache.misses(),
                 inner.compaction_error.lock().as_ref().map(ToString::to_string),
             ),
-            seq: SeqNo(inner.snapshots.visible()),
+            seq: inner.snapshots.visible(),
         }
     }
 
@@ -479,7 +479,7 @@ mod tests {
         let inner = &kv.inner;
         {
             let mut writer = inner.writer.lock();
-            let seq = writer.last_seq + 1;
+            let seq = writer.last_seq.next();
             let tables = one(id, Kind::Delete).tables;
             let tables: Vec<_> = tables.iter().map(std::borrow::Cow::Borrowed).collect();
             inner.apply(&mut writer, &inner.trees.load(), &tables, seq).unwrap();
@@ -487,7 +487,7 @@ mod tests {
         let mut existed = Vec::new();
         let seq = kv.write(&one(id, Kind::Delete), Some(&mut existed)).unwrap();
         assert_eq!(existed, [false]);
-        assert!(inner.snapshots.visible() >= seq.0, "answered before that delete was durable");
+        assert!(inner.snapshots.visible() >= seq, "answered before that delete was durable");
     }
 
     /// Found by reading: the second `close` returned at once, while the first still wrote in the

@@ -76,7 +76,7 @@ impl Inner {
                 let segment = wal.rotate().map_err(|error| self.poisoned(error.into()))?;
                 self.sealed_segment.store(segment, Ordering::Release);
             }
-            self.sealed_seq.store(writer.last_seq, Ordering::Release);
+            self.sealed_seq.store(writer.last_seq.0, Ordering::Release);
             self.sealed.store(true, Ordering::Release);
         }
         self.active_bytes.store(0, Ordering::Relaxed);
@@ -132,11 +132,11 @@ impl Inner {
             newest = writer.last_seq;
         }
         self.flush_sealed()?;
-        let recorded = self.manifest.lock().as_ref().map_or(newest, |m| m.state().last_seq().0);
+        let recorded = self.manifest.lock().as_ref().map_or(newest, |m| m.state().last_seq());
         if recorded < newest {
             // All later commits wrote to keyspaces that were dropped. Sequence numbers must still
             // not decrease.
-            let edit = VersionEdit { last_seq: Some(SeqNo(newest)), ..VersionEdit::default() };
+            let edit = VersionEdit { last_seq: Some(newest), ..VersionEdit::default() };
             self.log_edit(&edit)?;
         }
         self.sync_manifest()?;
@@ -191,7 +191,7 @@ impl Inner {
         }
         self.poison.check()?;
         let protected = self.snapshots.protected();
-        let newest = protected.last().copied().unwrap_or(0);
+        let newest = protected.last().copied().unwrap_or(SeqNo::ZERO);
         let trees = self.trees.load_full();
         let mut edit = VersionEdit {
             last_seq: Some(SeqNo(self.sealed_seq.load(Ordering::Acquire))),
@@ -240,7 +240,7 @@ impl Inner {
     fn write_tables<'a>(
         &self,
         trees: &'a Trees,
-        protected: &[u64],
+        protected: &[SeqNo],
         flushed: &mut Vec<(&'a Arc<Entry>, Flushed)>,
     ) -> lsm::Result<()> {
         let small = trees.iter().filter(|entry| entry.tree.has_little_sealed()).take(2).count();

@@ -66,6 +66,7 @@ impl Drop for Announced<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::SeqNo;
     use lsm::table::TableSummary;
 
     fn table(first: u64, last: u64) -> TableMeta {
@@ -78,13 +79,19 @@ mod tests {
             first_words: 1,
             first_key: Key::words(&[first]),
             last_key: Key::words(&[last]),
-            seq_min: 0,
-            seq_max: 0,
+            seq_min: SeqNo::ZERO,
+            seq_max: SeqNo::ZERO,
             range_tombstones: 0,
             fingerprint: 0,
         };
         let summary = summary.into();
-        TableMeta { id: base::TableId(1), folder: 0, global_seq: 0, shared: None, summary }
+        TableMeta {
+            id: base::TableId(1),
+            folder: 0,
+            global_seq: SeqNo::ZERO,
+            shared: None,
+            summary,
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::table_folders::{make_table_folders, table_folder_names, table_folders
 use crate::trees::{Entry, Trees};
 use crate::wal::{Replay, Wal, WalOptions};
 use base::fault_switch::{Switch, is_on};
-use base::{Corruption, KeyspaceId, TableId};
+use base::{Corruption, KeyspaceId, SeqNo, TableId};
 use env::sync::ArcSwap;
 use env::sync::{Mutex, RwLock};
 use env::{Env, EnvError, HeldFolder, LogMode};
@@ -271,9 +271,9 @@ pub(crate) fn assemble(
         compacting: Mutex::new(KeyspaceId(0)),
         merging: Mutex::default(),
         loading: RwLock::new(()),
-        writer: Mutex::new(Writer { wal: None, last_seq: 0, payload: Vec::new() }),
+        writer: Mutex::new(Writer { wal: None, last_seq: SeqNo::ZERO, payload: Vec::new() }),
         manifest: Mutex::new(manifest),
-        synced: Mutex::new(0),
+        synced: Mutex::new(SeqNo::ZERO),
         sealed: false.into(),
         sealed_segment: 0.into(),
         sealed_seq: 0.into(),
@@ -310,7 +310,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     let mut writer = inner.writer.lock();
     writer.last_seq = last_seq;
     inner.snapshots.publish(last_seq);
-    *inner.synced.lock() = 0;
+    *inner.synced.lock() = SeqNo::ZERO;
     let none = inner.options.durability == Durability::None;
     writer.wal = Some(wal);
     let replayed: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
@@ -358,10 +358,10 @@ fn wal_options(inner: &Inner) -> WalOptions {
 
 /// Opens the log and applies its commits that are newer than the tables. Also returns the newest
 /// commit of tables and log.
-fn replay_log(inner: &Inner, trees: &Trees, state: &State) -> Result<(Wal, u64)> {
+fn replay_log(inner: &Inner, trees: &Trees, state: &State) -> Result<(Wal, SeqNo)> {
     let wal_folder = inner.folder.join(WAL);
     create_folder_within(&*inner.env, &wal_folder)?;
-    let mut last_seq = state.last_seq().0;
+    let mut last_seq = state.last_seq();
     let flushed = last_seq;
     let mut held_back = Vec::new();
     let wal = Wal::open(
@@ -385,7 +385,7 @@ fn replay_log(inner: &Inner, trees: &Trees, state: &State) -> Result<(Wal, u64)>
             match replay(trees, payload, flushed, state.next_keyspace_id()).map_err(damaged)? {
                 // Each sequence number above that of the tables belongs to a log record, or to a
                 // manifest edit before the next record. A gap means a lost edit.
-                Replayed::Seq(seq) if seq > last_seq + 1 => {
+                Replayed::Seq(seq) if seq > last_seq.next() => {
                     return Err(damaged(format!("commit {seq} follows commit {last_seq}")).into());
                 }
                 Replayed::Seq(seq) => last_seq = last_seq.max(seq),
@@ -416,7 +416,7 @@ fn close_flushed_log(inner: &Inner, mut wal: Wal) -> Result<()> {
 /// Outcome of replaying one commit.
 pub(crate) enum Replayed {
     /// The commit is in the trees, or was in the tables already. Holds its sequence number.
-    Seq(u64),
+    Seq(SeqNo),
     /// The commit wrote to a keyspace that the manifest, as read, does not know yet.
     Ahead,
 }
@@ -426,7 +426,7 @@ pub(crate) enum Replayed {
 pub(crate) fn replay(
     trees: &Trees,
     payload: &[u8],
-    flushed: u64,
+    flushed: SeqNo,
     next_keyspace: u32,
 ) -> std::result::Result<Replayed, String> {
     let ahead = Cell::new(false);

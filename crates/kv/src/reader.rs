@@ -20,7 +20,7 @@ pub(crate) struct Held {
     pub(crate) inner: Arc<Inner>,
     /// The keyspaces at the snapshot. One that is dropped later can still be read.
     pub(crate) trees: Arc<Trees>,
-    pub(crate) seq: u64,
+    pub(crate) seq: SeqNo,
 }
 
 impl Held {
@@ -32,13 +32,13 @@ impl Held {
         let trees = inner.trees.load_full();
         let seq = match inner.owner.is_here() {
             true => inner.snapshots.acquire(),
-            false => 0,
+            false => SeqNo::ZERO,
         };
         Self { inner: Arc::clone(inner), trees, seq }
     }
 
     /// Sequence number that reads see.
-    pub(crate) fn moment(&self) -> u64 {
+    pub(crate) fn moment(&self) -> SeqNo {
         if is_on(Switch::ReadLatestInsteadOfSnapshot) || is_on(Switch::ReadUncommitted) {
             return self.inner.snapshots.visible();
         }
@@ -60,7 +60,7 @@ pub(crate) struct At<'a> {
     pub(crate) inner: &'a Arc<Inner>,
     pub(crate) view: &'a Arc<SuperVersion>,
     pub(crate) entry: &'a Entry,
-    pub(crate) seq: u64,
+    pub(crate) seq: SeqNo,
     pub(crate) overlay: Option<&'a Arc<Memtable>>,
 }
 
@@ -363,7 +363,7 @@ read_through!(Held, with);
 
 impl Snapshot for Held {
     fn seq(&self) -> SeqNo {
-        SeqNo(self.seq)
+        self.seq
     }
 
     fn changed_at(&self, keyspace: KeyspaceId) -> Result<SeqNo> {
@@ -372,11 +372,11 @@ impl Snapshot for Held {
         let moment = self.moment();
         // Newer changes hide the last change that this snapshot sees; its own number is an upper
         // bound.
-        Ok(SeqNo(if newest <= moment { newest } else { moment }))
+        Ok(newest.min(moment))
     }
 
     fn changed_since(&self, keyspace: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>> {
         self.inner.check_process()?;
-        Ok(self.trees.get(keyspace)?.tree.changed_between(since.0, self.moment()))
+        Ok(self.trees.get(keyspace)?.tree.changed_between(since, self.moment()))
     }
 }

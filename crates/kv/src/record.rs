@@ -17,8 +17,8 @@
 //! Columns carry no type tags: the keyspace's shape is in the manifest before its first row is
 //! logged.
 
-use base::varint;
 use base::{Batch, BytesColumn, Column, Key, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Shape};
+use base::{SeqNo, varint};
 use std::borrow::Borrow;
 use store::{Kinds, TableWrites, WriteBatch};
 
@@ -121,9 +121,9 @@ fn put_key(out: &mut Vec<u8>, key: KeyRef<'_>) {
 pub(crate) fn decode<'s>(
     payload: &[u8],
     shape: &dyn Fn(KeyspaceId) -> Option<&'s Shape>,
-) -> Result<(u64, WriteBatch), String> {
+) -> Result<(SeqNo, WriteBatch), String> {
     let mut rest = payload;
-    let seq = take_word(&mut rest).ok_or("the sequence number is cut off")?;
+    let seq = SeqNo(take_word(&mut rest).ok_or("the sequence number is cut off")?);
     let count = varint::take(&mut rest).ok_or("the number of tables is cut off")?;
     let mut batch = WriteBatch::default();
     for _ in 0..count {
@@ -298,7 +298,7 @@ mod tests {
         WriteBatch { tables: tables.collect() }
     }
 
-    fn decode_it(payload: &[u8]) -> Result<(u64, WriteBatch), String> {
+    fn decode_it(payload: &[u8]) -> Result<(SeqNo, WriteBatch), String> {
         let shapes = shapes();
         decode(payload, &|id| shapes.get(id.0 as usize))
     }
@@ -317,7 +317,7 @@ mod tests {
             let batch = batch_of(&rows, uniform.and_then(Kind::from_u8));
             let mut payload = 77_u64.to_le_bytes().to_vec();
             encode(&batch.tables, &mut payload);
-            prop_assert_eq!(decode_it(&payload), Ok((77, batch)));
+            prop_assert_eq!(decode_it(&payload), Ok((SeqNo(77), batch)));
         }
 
         #[test]

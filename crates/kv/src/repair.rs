@@ -407,7 +407,7 @@ impl Saved {
     ) -> lsm::Result<()> {
         let table = &remains.table;
         let meta = table.meta();
-        let mut writer = RunWriter::new(target, shape, bottom, 0);
+        let mut writer = RunWriter::new(target, shape, bottom, SeqNo::ZERO);
         let tombstones = table.range_tombstones().iter().map(|tombstone| RangeTombstone {
             range: tombstone.range.clone(),
             seq: tombstone.seq.max(meta.global_seq),
@@ -511,10 +511,11 @@ fn write_manifest(
     state: &State,
     context: &Context,
     placed: &BTreeMap<KeyspaceId, Vec<AddedTable>>,
-) -> Result<u64> {
+) -> Result<SeqNo> {
     env.sync_folder(&context.folders[0]).map_err(env_error)?;
-    let newest = placed.values().flatten().map(|table| table.meta.seq_max()).max().unwrap_or(0);
-    let flushed = state.last_seq().0.max(newest);
+    let newest =
+        placed.values().flatten().map(|table| table.meta.seq_max()).max().unwrap_or(SeqNo::ZERO);
+    let flushed = state.last_seq().max(newest);
     let edit = VersionEdit {
         keyspaces_added: state
             .keyspaces()
@@ -530,7 +531,7 @@ fn write_manifest(
             .filter(|(_, tables)| !tables.is_empty())
             .map(|(&id, tables)| (id, TreeEdit { added: tables.clone(), removed: Vec::new() }))
             .collect(),
-        last_seq: Some(SeqNo(flushed)),
+        last_seq: Some(flushed),
         next_table_id: Some(context.next_table_id()),
         next_keyspace_id: Some(state.next_keyspace_id()),
         folders: Some(vec![TABLES.to_owned()]),
@@ -546,7 +547,7 @@ fn save_log(
     kv: &Kv,
     source: &Path,
     state: &State,
-    flushed: u64,
+    flushed: SeqNo,
     salvaged: &mut Salvaged,
 ) -> Result<()> {
     let shapes: BTreeMap<_, _> = state.keyspaces().map(|k| (k.id, k.shape.clone())).collect();

@@ -203,7 +203,7 @@ fn make(
         files: list.files.len() as u64,
         bytes: list.bytes(),
         rows,
-        seq: SeqNo(list.seq),
+        seq: list.seq,
         moment_us: list.moment_us,
         seconds: 0.0,
     })

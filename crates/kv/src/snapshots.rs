@@ -6,6 +6,7 @@
 //! A job gets the registered snapshots and the newest published number in one step. A snapshot that
 //! registers later reads a number at least as new, and so needs nothing that the job may drop.
 
+use base::SeqNo;
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -15,22 +16,22 @@ use std::collections::BTreeMap;
 pub(crate) struct Snapshots {
     /// Newest sequence number that readers may see.
     visible: AtomicU64,
-    held: Mutex<BTreeMap<u64, usize>>,
+    held: Mutex<BTreeMap<SeqNo, usize>>,
 }
 
 impl Snapshots {
     /// Newest published sequence number.
-    pub(crate) fn visible(&self) -> u64 {
-        self.visible.load(Ordering::Acquire)
+    pub(crate) fn visible(&self) -> SeqNo {
+        SeqNo(self.visible.load(Ordering::Acquire))
     }
 
     /// Publishes commits up to `seq`. Smaller numbers than the published one are ignored.
-    pub(crate) fn publish(&self, seq: u64) {
-        self.visible.fetch_max(seq, Ordering::AcqRel);
+    pub(crate) fn publish(&self, seq: SeqNo) {
+        self.visible.fetch_max(seq.0, Ordering::AcqRel);
     }
 
     /// Registers a snapshot at the newest published number, and returns that.
-    pub(crate) fn acquire(&self) -> u64 {
+    pub(crate) fn acquire(&self) -> SeqNo {
         let mut held = self.held.lock();
         let seq = self.visible();
         *held.entry(seq).or_insert(0) += 1;
@@ -38,7 +39,7 @@ impl Snapshots {
     }
 
     /// Releases a snapshot that [`Snapshots::acquire`] returned.
-    pub(crate) fn release(&self, seq: u64) {
+    pub(crate) fn release(&self, seq: SeqNo) {
         let mut held = self.held.lock();
         if let Some(count) = held.get_mut(&seq) {
             *count -= 1;
@@ -49,10 +50,10 @@ impl Snapshots {
     }
 
     /// Sequence numbers of all registered snapshots and the newest published one, ascending.
-    pub(crate) fn protected(&self) -> Vec<u64> {
+    pub(crate) fn protected(&self) -> Vec<SeqNo> {
         let held = self.held.lock();
         let visible = self.visible();
-        let mut all: Vec<u64> = held.keys().copied().collect();
+        let mut all: Vec<SeqNo> = held.keys().copied().collect();
         if all.last() != Some(&visible) {
             all.push(visible);
         }
@@ -67,13 +68,13 @@ mod tests {
     #[test]
     fn a_moment_held_twice_is_protected_until_both_let_go() {
         let snapshots = Snapshots::default();
-        snapshots.publish(5);
+        snapshots.publish(SeqNo(5));
         let (a, b) = (snapshots.acquire(), snapshots.acquire());
-        snapshots.publish(9);
-        assert_eq!(snapshots.protected(), [5, 9]);
+        snapshots.publish(SeqNo(9));
+        assert_eq!(snapshots.protected(), [SeqNo(5), SeqNo(9)]);
         snapshots.release(a);
-        assert_eq!(snapshots.protected(), [5, 9]);
+        assert_eq!(snapshots.protected(), [SeqNo(5), SeqNo(9)]);
         snapshots.release(b);
-        assert_eq!(snapshots.protected(), [9]);
+        assert_eq!(snapshots.protected(), [SeqNo(9)]);
     }
 }

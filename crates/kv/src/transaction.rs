@@ -101,9 +101,9 @@ impl Overlays {
                 !tables.is_empty()
             }
             Overlay::Read(memtable) => {
-                if memtable.seq_max() > number {
+                if memtable.seq_max() > SeqNo(number) {
                     // Replaced, not changed: running reads still hold the old memtable.
-                    *memtable = Arc::new(memtable.up_to(number));
+                    *memtable = Arc::new(memtable.up_to(SeqNo(number)));
                 }
                 !memtable.is_empty()
             }
@@ -114,12 +114,12 @@ impl Overlays {
 /// Adds a write to a memtable; its ranges get the number before the rows'.
 fn add(memtable: &Memtable, table: &TableWrites, number: u64, shape: &Shape) {
     for range in &table.delete_ranges {
-        memtable.delete_range(range.clone(), number - 1);
+        memtable.delete_range(range.clone(), SeqNo(number - 1));
     }
     if table.rows.rows > 0 {
         let table = normalise(table, shape);
         crate::convert::with_kinds(&table.kinds, |kinds| {
-            memtable.insert(&table.rows, kinds, number);
+            memtable.insert(&table.rows, kinds, SeqNo(number));
         });
     }
 }
@@ -426,7 +426,7 @@ impl Read for KvTransaction {
 
 impl Transaction for KvTransaction {
     fn seq(&self) -> SeqNo {
-        SeqNo(self.held.seq)
+        self.held.seq
     }
 
     fn write(&self, batch: &WriteBatch) -> Result<()> {
@@ -476,7 +476,7 @@ impl Transaction for KvTransaction {
         self.held.inner.check_process()?;
         let batch = self.take_batch()?;
         if batch.is_empty() {
-            return Ok(SeqNo(self.held.seq));
+            return Ok(self.held.seq);
         }
         let reads = self.reads.read();
         let validation = Validation { since: self.held.seq, reads: &reads };

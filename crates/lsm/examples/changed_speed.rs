@@ -5,7 +5,9 @@
 //! `cargo run --release -p quipu-lsm --example changed_speed [users] [rounds]`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
-use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Kind, Projection, Shape};
+use base::{
+    Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Kind, Projection, SeqNo, Shape,
+};
 use env::{Env, MemoryEnv};
 use quipu_lsm::context::{Context, TreeOptions};
 use quipu_lsm::memtable::{Kinds, Memtable};
@@ -60,8 +62,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = context.options.table.clone();
     let mut builder = TableBuilder::new(context.env.create(&path)?, shape(), options, true);
     builder.add(&rows, 0..rows.len())?;
-    let meta =
-        TableMeta { id, folder, global_seq: 0, shared: None, summary: builder.finish()?.into() };
+    let meta = TableMeta {
+        id,
+        folder,
+        global_seq: SeqNo::ZERO,
+        shared: None,
+        summary: builder.finish()?.into(),
+    };
     let mut levels = vec![Run::default(); 6];
     levels[5].tables.push(Table::open(&context, &meta, &shape())?);
     let version = Arc::new(Version { level0: Vec::new(), levels });
@@ -72,13 +79,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             batch.rows = 1;
             batch.keys.push(KeyRef::Words(&[random(state) % users]));
             push_values(&mut batch.values, state);
-            memtable.insert(&batch, Kinds::Uniform(Kind::Put), seq);
+            memtable.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(seq));
         }
         let view = SuperVersion::new(
             memtable,
             Vec::new(),
             Arc::clone(&version),
-            0,
+            SeqNo::ZERO,
             ReadThresholds::default(),
         );
         let view = Arc::new(view);
@@ -91,8 +98,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut best = f64::MAX;
             for _ in 0..rounds {
                 let start = Instant::now();
-                let mut cursor =
-                    view.cursor(&context, KeyRange::all_words(), changed, None, projection, None);
+                let mut cursor = view.cursor(
+                    &context,
+                    KeyRange::all_words(),
+                    SeqNo(changed),
+                    None,
+                    projection,
+                    None,
+                );
                 let mut rows = 0;
                 loop {
                     out.clear();

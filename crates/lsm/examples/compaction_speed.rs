@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p quipu-lsm --example compaction_speed [million rows]`
 
-use base::{Batch, Column, ColumnShape, KeyShape, Keys, KeyspaceId, Kind, Shape};
+use base::{Batch, Column, ColumnShape, KeyShape, Keys, KeyspaceId, Kind, SeqNo, Shape};
 use env::{Env, MemoryEnv};
 use quipu_lsm::compaction::Choice;
 use quipu_lsm::context::{Context, TreeOptions};
@@ -63,22 +63,22 @@ fn main() -> quipu_lsm::Result<()> {
     let mut loaded = Rows::new(&shape);
     (loaded.keys, loaded.values) = (large.keys, large.values);
     let start = env.monotonic_us();
-    let mut writer = RunWriter::new(&context, &shape, true, 1);
+    let mut writer = RunWriter::new(&context, &shape, true, SeqNo(1));
     writer.add(&loaded, 0..loaded.len())?;
     let metas = writer.finish()?;
     measure("bulk run, one thread", loaded.len() as u64, start);
     let place = |meta| AddedTable { level: LEVEL_MAX as u8, run: 0, meta };
     let edit = TreeEdit { added: metas.into_iter().map(place).collect(), removed: Vec::new() };
-    tree.install(&edit, &[], 0)?;
+    tree.install(&edit, &[], SeqNo::ZERO)?;
 
     for round in 0..2 {
         let small = edges(&shape, rows / 8, 2 + round);
-        tree.insert(&small, Kinds::Uniform(Kind::Put), 2 + round);
+        tree.insert(&small, Kinds::Uniform(Kind::Put), SeqNo(2 + round));
         tree.seal();
         let start = env.monotonic_us();
         if let Some(flushed) = tree.flush_sealed(&[], None)? {
             measure("flush", small.rows as u64, start);
-            tree.install(&flushed.edit, &flushed.memtables, 0)?;
+            tree.install(&flushed.edit, &flushed.memtables, SeqNo::ZERO)?;
         }
     }
     for what in ["merge of level 0 and the bottom", "rewrite of the bottom alone"] {
@@ -90,7 +90,7 @@ fn main() -> quipu_lsm::Result<()> {
         let start = env.monotonic_us();
         let edit = tree.compact(&choice, &[], None, &|| true)?;
         measure(what, rows, start);
-        tree.install(&edit, &[], 0)?;
+        tree.install(&edit, &[], SeqNo::ZERO)?;
     }
     let bottom = tree.stats().levels[LEVEL_MAX];
     println!("{} rows, {:.2} bytes a row", bottom.rows, bottom.bytes as f64 / bottom.rows as f64);

@@ -3,7 +3,7 @@
 //! `cargo run --release -p quipu-lsm --example memtable_speed`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
-use base::{Batch, Column, ColumnShape, KeyRef, KeyShape, Kind, Shape};
+use base::{Batch, Column, ColumnShape, KeyRef, KeyShape, Kind, SeqNo, Shape};
 use env::sync::RwLock;
 use quipu_lsm::memtable::{Kinds, Memtable};
 use std::cmp::Reverse;
@@ -88,11 +88,11 @@ fn main() {
                     let mut batch = Batch::new(&shape());
                     for (seq, keys) in keys.chunks(batch_rows).enumerate() {
                         fill(&mut batch, keys);
-                        memtable.insert(&batch, Kinds::Uniform(Kind::Put), seq as u64 + 1);
+                        memtable.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(seq as u64 + 1));
                     }
                 },
                 |memtable, key| {
-                    let entry = memtable.find(KeyRef::Words(key), u64::MAX);
+                    let entry = memtable.find(KeyRef::Words(key), SeqNo::MAX);
                     entry.and_then(|entry| entry.word(0)).unwrap_or_default()
                 },
             );

@@ -4,7 +4,9 @@
 //! `cargo run --release -p quipu-lsm --example read_speed`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
-use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Kind, Projection, Shape};
+use base::{
+    Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Kind, Projection, SeqNo, Shape,
+};
 use env::{Env, MemoryEnv};
 use quipu_lsm::context::{Context, TreeOptions};
 use quipu_lsm::memtable::{Kinds, Memtable};
@@ -72,11 +74,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             active,
             Vec::new(),
             Arc::clone(&version),
-            0,
+            SeqNo::ZERO,
             ReadThresholds::default(),
         ));
         println!("{above} edges in the active memtable");
-        measure(&view, &context, &edges, above)?;
+        measure(&view, &context, &edges, SeqNo(above))?;
     }
 
     // A graph that was changed: its last fifth lies in two memtables and two runs of level 0. One
@@ -92,9 +94,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let version = Arc::new(Version { level0: runs.map(run).into(), levels });
     let (active, sealed) = (memtable(100_001..200_001, state), memtable(1..100_001, state));
     println!("two memtables of 100 K edges over two runs of 100 K");
-    let view =
-        Arc::new(SuperVersion::new(active, vec![sealed], version, 0, ReadThresholds::default()));
-    measure(&view, &context, &edges, 200_000)?;
+    let view = Arc::new(SuperVersion::new(
+        active,
+        vec![sealed],
+        version,
+        SeqNo::ZERO,
+        ReadThresholds::default(),
+    ));
+    measure(&view, &context, &edges, SeqNo(200_000))?;
     Ok(())
 }
 
@@ -120,8 +127,13 @@ fn table(
     let options = context.options.table.clone();
     let mut builder = TableBuilder::new(context.env.create(&path)?, shape(), options, true);
     builder.add(&rows, 0..rows.len())?;
-    let meta =
-        TableMeta { id, folder, global_seq: 0, shared: None, summary: builder.finish()?.into() };
+    let meta = TableMeta {
+        id,
+        folder,
+        global_seq: SeqNo::ZERO,
+        shared: None,
+        summary: builder.finish()?.into(),
+    };
     Ok(Table::open(context, &meta, &shape())?)
 }
 
@@ -135,7 +147,7 @@ fn memtable(seqs: std::ops::Range<u64>, state: &mut u64) -> Arc<Memtable> {
         if let Column::Words(column) = &mut batch.values[0] {
             column.push(Some(weight(state)));
         }
-        memtable.insert(&batch, Kinds::Uniform(Kind::Put), seq);
+        memtable.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(seq));
     }
     memtable
 }
@@ -144,7 +156,7 @@ fn measure(
     view: &Arc<SuperVersion>,
     context: &Context,
     edges: &[(u64, u64)],
-    snapshot: u64,
+    snapshot: SeqNo,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let state = &mut 0x1234_5678_9abc_def1;
     let at = ReadAt::snapshot(snapshot);

@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
 use base::{
-    Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Projection, Shape, TableId,
+    Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Projection, SeqNo, Shape, TableId,
 };
 use env::{Env, MemoryEnv};
 use quipu_lsm::context::{Context, TreeOptions};
@@ -67,7 +67,7 @@ fn build(context: &Context, shape: &Shape, rows: &Rows, bottom: bool) -> TableMe
     let mut builder = TableBuilder::new(file, shape.clone(), TableOptions::default(), bottom);
     builder.add(rows, 0..rows.len()).expect("rows in order");
     let summary = builder.finish().expect("a finished table");
-    TableMeta { id, folder, global_seq: 0, shared: None, summary: summary.into() }
+    TableMeta { id, folder, global_seq: SeqNo::ZERO, shared: None, summary: summary.into() }
 }
 
 fn main() {

@@ -11,7 +11,7 @@
 //! 3. Nothing is listed before a caller asks, and listing stops when callers stop asking: a list
 //!    that fills up between two questions ends.
 
-use base::Keys;
+use base::{Keys, SeqNo};
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::VecDeque;
@@ -32,9 +32,9 @@ pub(crate) struct Changes {
 #[derive(Debug, Default)]
 struct List {
     /// The list has all changes after this commit; `None` until the first one is listed.
-    after: Option<u64>,
+    after: Option<SeqNo>,
     /// Commit and first key word of each row.
-    changes: VecDeque<(u64, u64)>,
+    changes: VecDeque<(SeqNo, u64)>,
     /// Changes were requested since it was last shortened.
     is_asked: bool,
 }
@@ -42,16 +42,16 @@ struct List {
 impl Changes {
     /// Notes that commit `seq` writes these keys.
     #[inline]
-    pub(crate) fn note(&self, keys: &Keys, seq: u64) {
-        let before = self.newest.fetch_max(seq, Ordering::AcqRel);
+    pub(crate) fn note(&self, keys: &Keys, seq: SeqNo) {
+        let before = SeqNo(self.newest.fetch_max(seq.0, Ordering::AcqRel));
         if self.listing.load(Ordering::Acquire) {
             self.add(keys, seq, before);
         }
     }
 
     /// Notes that commit `seq` has changes that are not listed.
-    pub(crate) fn note_unlisted(&self, seq: u64) {
-        self.newest.fetch_max(seq, Ordering::AcqRel);
+    pub(crate) fn note_unlisted(&self, seq: SeqNo) {
+        self.newest.fetch_max(seq.0, Ordering::AcqRel);
         let list = &mut *self.list.lock();
         list.changes.clear();
         // Also what another may be noting now.
@@ -59,7 +59,7 @@ impl Changes {
     }
 
     #[cold]
-    fn add(&self, keys: &Keys, seq: u64, before: u64) {
+    fn add(&self, keys: &Keys, seq: SeqNo, before: SeqNo) {
         let Keys::Words(columns) = keys else {
             // Such keys are never listed.
             self.listing.store(false, Ordering::Release);
@@ -87,13 +87,13 @@ impl Changes {
 
     /// Sequence number of the newest commit that changed something, published or not; 0 if there
     /// was none since the tree was opened.
-    pub(crate) fn newest(&self) -> u64 {
-        self.newest.load(Ordering::Acquire)
+    pub(crate) fn newest(&self) -> SeqNo {
+        SeqNo(self.newest.load(Ordering::Acquire))
     }
 
     /// The distinct first key words of rows that commits after `since` up to `upto` changed,
     /// ascending. Returns `None` if that is not known. Starts the listing of changes.
-    pub(crate) fn between(&self, since: u64, upto: u64) -> Option<Vec<u64>> {
+    pub(crate) fn between(&self, since: SeqNo, upto: SeqNo) -> Option<Vec<u64>> {
         let mut words: Vec<u64> = {
             let list = &mut *self.list.lock();
             list.is_asked = true;
@@ -127,53 +127,56 @@ mod tests {
     #[test]
     fn changes_are_known_from_the_first_question_on() {
         let changes = Changes::default();
-        changes.note(&keys([1]), 5);
-        assert_eq!(changes.between(5, u64::MAX), Some(vec![]));
-        assert_eq!(changes.between(4, u64::MAX), None, "nobody had asked");
-        changes.note(&keys([2, 1]), 7);
-        changes.note(&keys([2, 9]), 8);
-        assert_eq!(changes.between(4, u64::MAX), None);
-        assert_eq!(changes.between(5, u64::MAX), Some(vec![1, 2, 9]));
-        assert_eq!(changes.between(6, u64::MAX), Some(vec![1, 2, 9]));
-        assert_eq!(changes.between(7, u64::MAX), Some(vec![2, 9]));
-        assert_eq!(changes.between(8, u64::MAX), Some(vec![]));
-        assert_eq!(changes.between(5, 7), Some(vec![1, 2]));
-        assert_eq!(changes.between(7, 6), Some(vec![]));
+        changes.note(&keys([1]), SeqNo(5));
+        assert_eq!(changes.between(SeqNo(5), SeqNo::MAX), Some(vec![]));
+        assert_eq!(changes.between(SeqNo(4), SeqNo::MAX), None, "nobody had asked");
+        changes.note(&keys([2, 1]), SeqNo(7));
+        changes.note(&keys([2, 9]), SeqNo(8));
+        assert_eq!(changes.between(SeqNo(4), SeqNo::MAX), None);
+        assert_eq!(changes.between(SeqNo(5), SeqNo::MAX), Some(vec![1, 2, 9]));
+        assert_eq!(changes.between(SeqNo(6), SeqNo::MAX), Some(vec![1, 2, 9]));
+        assert_eq!(changes.between(SeqNo(7), SeqNo::MAX), Some(vec![2, 9]));
+        assert_eq!(changes.between(SeqNo(8), SeqNo::MAX), Some(vec![]));
+        assert_eq!(changes.between(SeqNo(5), SeqNo(7)), Some(vec![1, 2]));
+        assert_eq!(changes.between(SeqNo(7), SeqNo(6)), Some(vec![]));
     }
 
     #[test]
     fn who_asks_before_anything_changes_learns_of_the_first_change() {
         let changes = Changes::default();
-        changes.note(&keys([1]), 5);
-        assert_eq!(changes.between(5, 5), Some(vec![]));
-        changes.note(&keys([2]), 6);
-        assert_eq!(changes.between(5, 6), Some(vec![2]));
+        changes.note(&keys([1]), SeqNo(5));
+        assert_eq!(changes.between(SeqNo(5), SeqNo(5)), Some(vec![]));
+        changes.note(&keys([2]), SeqNo(6));
+        assert_eq!(changes.between(SeqNo(5), SeqNo(6)), Some(vec![2]));
     }
 
     #[test]
     fn keys_that_are_no_words_are_never_listed() {
         let changes = Changes::default();
-        assert_eq!(changes.between(0, 0), Some(vec![]));
-        changes.note(&Keys::Bytes(base::BytesColumn::default()), 1);
-        assert_eq!(changes.between(0, 1), None);
-        changes.note(&Keys::Bytes(base::BytesColumn::default()), 2);
+        assert_eq!(changes.between(SeqNo::ZERO, SeqNo::ZERO), Some(vec![]));
+        changes.note(&Keys::Bytes(base::BytesColumn::default()), SeqNo(1));
+        assert_eq!(changes.between(SeqNo::ZERO, SeqNo(1)), None);
+        changes.note(&Keys::Bytes(base::BytesColumn::default()), SeqNo(2));
         assert!(!changes.listing.load(Ordering::Relaxed));
     }
 
     #[test]
     fn what_is_not_listed_makes_all_before_it_unknown() {
         let changes = Changes::default();
-        changes.note(&keys([1]), 1);
-        assert_eq!(changes.between(0, u64::MAX), None);
-        changes.note(&keys([2]), 2);
-        changes.note_unlisted(3);
-        changes.note(&keys([4]), 4);
-        assert_eq!((changes.between(1, u64::MAX), changes.between(2, u64::MAX)), (None, None));
-        assert_eq!(changes.between(3, u64::MAX), Some(vec![4]));
-        // Many rows at once are no list.
-        changes.note(&keys(0..LISTED_MAX as u64), 5);
+        changes.note(&keys([1]), SeqNo(1));
+        assert_eq!(changes.between(SeqNo::ZERO, SeqNo::MAX), None);
+        changes.note(&keys([2]), SeqNo(2));
+        changes.note_unlisted(SeqNo(3));
+        changes.note(&keys([4]), SeqNo(4));
         assert_eq!(
-            (changes.between(4, u64::MAX), changes.between(5, u64::MAX)),
+            (changes.between(SeqNo(1), SeqNo::MAX), changes.between(SeqNo(2), SeqNo::MAX)),
+            (None, None)
+        );
+        assert_eq!(changes.between(SeqNo(3), SeqNo::MAX), Some(vec![4]));
+        // Many rows at once are no list.
+        changes.note(&keys(0..LISTED_MAX as u64), SeqNo(5));
+        assert_eq!(
+            (changes.between(SeqNo(4), SeqNo::MAX), changes.between(SeqNo(5), SeqNo::MAX)),
             (None, Some(vec![]))
         );
     }
@@ -181,17 +184,17 @@ mod tests {
     #[test]
     fn a_list_that_nobody_asks_for_ends_and_begins_again() {
         let changes = Changes::default();
-        changes.note(&keys([1]), 1);
-        assert_eq!(changes.between(0, u64::MAX), None);
+        changes.note(&keys([1]), SeqNo(1));
+        assert_eq!(changes.between(SeqNo::ZERO, SeqNo::MAX), None);
         for seq in 2..2 + 2 * LISTED_MAX as u64 {
-            changes.note(&keys([seq]), seq);
+            changes.note(&keys([seq]), SeqNo(seq));
         }
         assert!(!changes.listing.load(Ordering::Relaxed));
         assert!(changes.list.lock().changes.is_empty());
         let newest = changes.newest();
-        assert_eq!(changes.between(newest - 1, u64::MAX), None);
-        changes.note(&keys([7]), newest + 1);
-        assert_eq!(changes.between(newest, u64::MAX), Some(vec![7]));
+        assert_eq!(changes.between(SeqNo(newest.0 - 1), SeqNo::MAX), None);
+        changes.note(&keys([7]), newest.next());
+        assert_eq!(changes.between(newest, SeqNo::MAX), Some(vec![7]));
     }
 
     /// Compares with a map of all noted changes: the answer never misses one.
@@ -205,7 +208,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let rows = [1, 2, 40, 3000][(state >> 33) as usize % 97 / 32];
             let words: Vec<u64> = (0..rows).map(|i| (state >> 40) % 50 + i).collect();
-            changes.note(&keys(words.clone()), seq);
+            changes.note(&keys(words.clone()), SeqNo(seq));
             all.insert(seq, words);
             if state >> 60 < 3 {
                 let since = seq.saturating_sub((state >> 50) % 200);
@@ -213,7 +216,7 @@ mod tests {
                     all.range(since + 1..).flat_map(|(_, words)| words).copied().collect();
                 want.sort_unstable();
                 want.dedup();
-                if let Some(found) = changes.between(since, u64::MAX) {
+                if let Some(found) = changes.between(SeqNo(since), SeqNo::MAX) {
                     assert_eq!(found, want);
                     known += usize::from(!want.is_empty());
                 }

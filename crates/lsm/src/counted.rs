@@ -14,7 +14,7 @@
 use crate::changes::Changes;
 use crate::error::Result;
 use crate::read::{ReadAt, SuperVersion};
-use base::KeyRange;
+use base::{KeyRange, SeqNo};
 use env::sync::Mutex;
 use std::sync::{Arc, Weak};
 
@@ -33,8 +33,8 @@ pub(crate) struct Counted {
 #[derive(Clone, Debug)]
 struct Last {
     /// The newest change that the reader saw, or the reader's snapshot where there was a newer one.
-    changed_at: u64,
-    snapshot: u64,
+    changed_at: SeqNo,
+    snapshot: SeqNo,
     view: Weak<SuperVersion>,
     rows: u64,
 }
@@ -45,7 +45,7 @@ impl Counted {
         &self,
         view: &Arc<SuperVersion>,
         changes: &Changes,
-        snapshot: u64,
+        snapshot: SeqNo,
     ) -> Result<u64> {
         let newest = changes.newest();
         // Newer changes hide which were the last that are seen here.
@@ -75,7 +75,7 @@ impl Counted {
         last: &Last,
         view: &Arc<SuperVersion>,
         changes: &Changes,
-        snapshot: u64,
+        snapshot: SeqNo,
     ) -> Result<Option<u64>> {
         let is_same_view = std::ptr::eq(last.view.as_ptr(), Arc::as_ptr(view));
         if !is_same_view || last.snapshot > snapshot {

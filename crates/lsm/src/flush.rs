@@ -23,7 +23,7 @@ use crate::read::{MemSource, RowSource, VersionMerger};
 use crate::run_writer::RunWriter;
 use crate::table::RangeTombstone;
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
-use base::{Key, KeyRange, Shape};
+use base::{Key, KeyRange, SeqNo, Shape};
 use std::sync::Arc;
 
 /// Writes `memtables`, newest first, as one run: number `run` if it becomes one of level 0.
@@ -33,7 +33,7 @@ pub(crate) fn flush(
     version: &Version,
     memtables: &[Arc<Memtable>],
     run: u64,
-    snapshots: &[u64],
+    snapshots: &[SeqNo],
 ) -> Result<TreeEdit> {
     let context = to.context;
     let mut tombstones: Vec<RangeTombstone> = Vec::new();
@@ -57,7 +57,8 @@ pub(crate) fn flush(
         Box::new(MemSource::new(&**memtable, KeyRange::all(&shape.key))) as Box<dyn RowSource + '_>
     });
     let mut versions = VersionMerger::new(shape, sources.collect())?;
-    let mut writer = RunWriter::new(context, shape, level == LEVEL_MAX, 0).sharing(to.shared);
+    let mut writer =
+        RunWriter::new(context, shape, level == LEVEL_MAX, SeqNo::ZERO).sharing(to.shared);
     // A flush is short and awaited; it is not cancelled.
     rewrite(&mut versions, &rules, &mut writer, &|| true)?;
     let run = if level == 0 { run } else { 0 };

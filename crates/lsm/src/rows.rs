@@ -1,6 +1,6 @@
 //! Versions of rows in columns: the unit that flushes, compactions and merges pass on.
 
-use base::{Batch, Column, KeyRef, Keys, Shape, WORDS_MAX};
+use base::{Batch, Column, KeyRef, Keys, SeqNo, Shape, WORDS_MAX};
 
 /// Most bytes of a column's strings that [`Rows::release_long`] keeps allocated.
 const KEPT_BYTES_MAX: usize = 8 << 20;
@@ -11,8 +11,8 @@ const KEPT_BYTES_MAX: usize = 8 << 20;
 pub struct Rows {
     /// Key columns, all present.
     pub keys: Keys,
-    /// Sequence number of each row. **Empty: all are 0** (rows of a bulk load, or older than every
-    /// snapshot).
+    /// Sequence number of each row, as the word that is encoded. **Empty: all are 0** (rows of a bulk
+    /// load, or older than every snapshot).
     pub seqs: Vec<u64>,
     /// [`base::Kind`] of each row as its number. **Empty: all are puts.**
     pub kinds: Vec<u8>,
@@ -43,8 +43,8 @@ impl Rows {
 
     /// Sequence number of row `i`.
     #[must_use]
-    pub fn seq(&self, i: usize) -> u64 {
-        self.seqs.get(i).copied().unwrap_or(0)
+    pub fn seq(&self, i: usize) -> SeqNo {
+        SeqNo(self.seqs.get(i).copied().unwrap_or(0))
     }
 
     /// Kind of row `i` as its number.
@@ -57,9 +57,9 @@ impl Rows {
     pub fn push_from(&mut self, other: &Self, i: usize) {
         let rows = self.len();
         self.keys.push(key_at(&other.keys, i, &mut [0; WORDS_MAX]));
-        if !self.seqs.is_empty() || other.seq(i) != 0 {
+        if !self.seqs.is_empty() || other.seq(i) != SeqNo::ZERO {
             self.seqs.resize(rows, 0);
-            self.seqs.push(other.seq(i));
+            self.seqs.push(other.seq(i).0);
         }
         if !self.kinds.is_empty() || other.kind(i) != base::Kind::Put as u8 {
             self.kinds.resize(rows, base::Kind::Put as u8);

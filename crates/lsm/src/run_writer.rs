@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::rows::{Rows, same_key};
 use crate::table::{RangeTombstone, SharedPlace, SharedWriter, TableBuilder, TableMeta};
-use base::{Column, Key, KeyRange, Keys, Shape, TableId};
+use base::{Column, Key, KeyRange, Keys, SeqNo, Shape, TableId};
 use env::AppendFile;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub struct RunWriter {
     context: Arc<Context>,
     shape: Shape,
     bottom: bool,
-    global_seq: u64,
+    global_seq: SeqNo,
     tombstones: Vec<RangeTombstone>,
     /// Where the tables go, if not into files of their own.
     shared: Option<Arc<SharedWriter>>,
@@ -62,7 +62,7 @@ impl RunWriter {
     /// A writer of tables of this shape. `bottom`: no deeper level lies below the output.
     /// `global_seq`, if not 0, is what every row's number 0 reads as.
     #[must_use]
-    pub fn new(context: &Arc<Context>, shape: &Shape, bottom: bool, global_seq: u64) -> Self {
+    pub fn new(context: &Arc<Context>, shape: &Shape, bottom: bool, global_seq: SeqNo) -> Self {
         Self {
             context: context.clone(),
             shape: shape.clone(),
@@ -336,14 +336,14 @@ mod tests {
 
     fn write(context: &Arc<Context>, keys: Range<u64>) -> RunWriter {
         let rows = rows(keys, 1);
-        let mut writer = RunWriter::new(context, &shape(), true, 0);
+        let mut writer = RunWriter::new(context, &shape(), true, SeqNo::ZERO);
         writer.add(&rows, 0..rows.len()).unwrap();
         writer
     }
 
     fn tombstone(lower: u64, upper: Option<u64>) -> RangeTombstone {
         let upper = upper.map(|upper| Key::words(&[upper]));
-        RangeTombstone { range: KeyRange { lower: Key::words(&[lower]), upper }, seq: 9 }
+        RangeTombstone { range: KeyRange { lower: Key::words(&[lower]), upper }, seq: SeqNo(9) }
     }
 
     fn open(context: &Context, metas: &[TableMeta]) -> Vec<Arc<Table>> {
@@ -359,7 +359,7 @@ mod tests {
         for versions in [1, 3, 50] {
             let context = context();
             let rows = rows(0..100, versions);
-            let mut writer = RunWriter::new(&context, &shape(), false, 0);
+            let mut writer = RunWriter::new(&context, &shape(), false, SeqNo::ZERO);
             // In pieces that end within keys.
             for start in (0..rows.len()).step_by(7) {
                 writer.add(&rows, start..rows.len().min(start + 7)).unwrap();
@@ -384,7 +384,7 @@ mod tests {
     fn range_tombstones_are_cut_where_tables_end_and_lose_nothing() {
         let context = context();
         let rows = rows(100..200, 1);
-        let mut writer = RunWriter::new(&context, &shape(), false, 0);
+        let mut writer = RunWriter::new(&context, &shape(), false, SeqNo::ZERO);
         writer.set_range_tombstones(vec![tombstone(5, Some(150)), tombstone(300, None)]);
         writer.add(&rows, 0..rows.len()).unwrap();
         let metas = writer.finish().unwrap();
@@ -402,11 +402,11 @@ mod tests {
     #[test]
     fn range_tombstones_alone_make_a_table() {
         let context = context();
-        let mut writer = RunWriter::new(&context, &shape(), false, 0);
+        let mut writer = RunWriter::new(&context, &shape(), false, SeqNo::ZERO);
         writer.set_range_tombstones(vec![tombstone(5, Some(6))]);
         let metas = writer.finish().unwrap();
         assert_eq!(open(&context, &metas)[0].range_tombstones(), [tombstone(5, Some(6))]);
-        let writer = RunWriter::new(&context, &shape(), false, 0);
+        let writer = RunWriter::new(&context, &shape(), false, SeqNo::ZERO);
         assert_eq!(writer.finish().unwrap(), []);
     }
 
@@ -414,7 +414,7 @@ mod tests {
     fn a_writer_that_is_dropped_leaves_no_file() {
         let context = context();
         let rows = rows(0..100, 1);
-        let mut writer = RunWriter::new(&context, &shape(), true, 0);
+        let mut writer = RunWriter::new(&context, &shape(), true, SeqNo::ZERO);
         writer.add(&rows, 0..rows.len()).unwrap();
         assert!(files(&context) > 1);
         drop(writer);
@@ -452,7 +452,7 @@ mod tests {
     fn a_failed_table_leaves_no_file() {
         let context = context();
         let rows = rows(0..100, 1);
-        let mut writer = RunWriter::new(&context, &shape(), true, 0);
+        let mut writer = RunWriter::new(&context, &shape(), true, SeqNo::ZERO);
         writer.add(&rows, 0..50).unwrap();
         // The next file already exists, in either folder, so creating it fails.
         let before = files(&context);

@@ -29,7 +29,7 @@ use crate::memtable::{Kinds, Memtable};
 use crate::read::SuperVersion;
 use crate::table::{SharedWriter, Table};
 use crate::version::{AddedTable, TreeEdit, Version};
-use base::{Batch, Key, KeyRange, KeyspaceId, Shape, TableId};
+use base::{Batch, Key, KeyRange, KeyspaceId, SeqNo, Shape, TableId};
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use env::sync::{ArcSwap, Guard};
@@ -121,8 +121,13 @@ impl Tree {
         tables.iter().for_each(|table| context.note_table(&table.meta));
         let next_run = version.next_run();
         let active = Arc::new(Memtable::new(&shape));
-        let state =
-            SuperVersion::new(active, Vec::new(), Arc::new(version), 0, context.options.read);
+        let state = SuperVersion::new(
+            active,
+            Vec::new(),
+            Arc::new(version),
+            SeqNo::ZERO,
+            context.options.read,
+        );
         Ok(Self {
             context,
             keyspace,
@@ -172,13 +177,13 @@ impl Tree {
 
     /// Writes rows into the active memtable, all with one sequence number. No reader sees that
     /// number yet.
-    pub fn insert(&self, writes: &Batch, kinds: Kinds<'_>, seq: u64) {
+    pub fn insert(&self, writes: &Batch, kinds: Kinds<'_>, seq: SeqNo) {
         self.changes.note(&writes.keys, seq);
         self.state.load().active.insert(writes, kinds, seq);
     }
 
     /// Deletes every key of `range` older than `seq`.
-    pub fn delete_range(&self, range: KeyRange, seq: u64) {
+    pub fn delete_range(&self, range: KeyRange, seq: SeqNo) {
         self.changes.note_unlisted(seq);
         self.state.load().active.delete_range(range, seq);
     }
@@ -186,7 +191,7 @@ impl Tree {
     /// Sequence number of the newest commit that changed a row, published or not; 0 if there was
     /// none since the tree was opened.
     #[must_use]
-    pub fn newest_change(&self) -> u64 {
+    pub fn newest_change(&self) -> SeqNo {
         self.changes.newest()
     }
 
@@ -194,7 +199,7 @@ impl Tree {
     /// ascending. Returns `None` if that is not known. The first call starts the recording of later
     /// changes.
     #[must_use]
-    pub fn changed_between(&self, since: u64, upto: u64) -> Option<Vec<u64>> {
+    pub fn changed_between(&self, since: SeqNo, upto: SeqNo) -> Option<Vec<u64>> {
         self.changes.between(since, upto)
     }
 
@@ -203,7 +208,7 @@ impl Tree {
     ///
     /// # Errors
     /// A failed read, or corruption.
-    pub fn count(&self, view: &Arc<SuperVersion>, snapshot: u64) -> Result<u64> {
+    pub fn count(&self, view: &Arc<SuperVersion>, snapshot: SeqNo) -> Result<u64> {
         self.counted.count(view, &self.changes, snapshot)
     }
 
@@ -267,7 +272,7 @@ impl Tree {
     /// A failed write; no file is left then.
     pub fn flush_sealed(
         &self,
-        snapshots: &[u64],
+        snapshots: &[SeqNo],
         shared: Option<&Arc<SharedWriter>>,
     ) -> Result<Option<Flushed>> {
         let now = self.state.load_full();
@@ -327,11 +332,12 @@ impl Tree {
         &self,
         edit: &TreeEdit,
         drop_sealed: &[Arc<Memtable>],
-        oldest_readable: u64,
+        oldest_readable: SeqNo,
     ) -> Result<()> {
         let _install = self.install.lock();
         // Tables with a number of their own are a bulk load's.
-        let loaded = edit.added.iter().map(|table| table.meta.global_seq).max().unwrap_or(0);
+        let loaded =
+            edit.added.iter().map(|table| table.meta.global_seq).max().unwrap_or(SeqNo::ZERO);
         if loaded > self.changes.newest() {
             self.changes.note_unlisted(loaded);
         }
@@ -375,7 +381,7 @@ impl Tree {
     /// The most urgent compaction.
     #[must_use]
     pub fn choose_compaction(&self) -> Choice {
-        let oldest = self.oldest_snapshot.load(Ordering::Relaxed);
+        let oldest = SeqNo(self.oldest_snapshot.load(Ordering::Relaxed));
         let levels = self.levels();
         if self.merges_level0.swap(false, Ordering::AcqRel) {
             let choice = choose_level0(&levels, &self.context.options);
@@ -484,7 +490,7 @@ impl Tree {
     pub fn compact(
         &self,
         choice: &Choice,
-        snapshots: &[u64],
+        snapshots: &[SeqNo],
         shared: Option<&Arc<SharedWriter>>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<TreeEdit> {
@@ -568,9 +574,9 @@ impl Tree {
         Ok(verified)
     }
 
-    fn note_snapshots(&self, snapshots: &[u64]) {
+    fn note_snapshots(&self, snapshots: &[SeqNo]) {
         let oldest = Snapshots::new(snapshots).oldest();
-        self.oldest_snapshot.store(oldest, Ordering::Relaxed);
+        self.oldest_snapshot.store(oldest.0, Ordering::Relaxed);
     }
 }
 

@@ -243,7 +243,7 @@ mod tests {
     use crate::rows::Rows;
     use crate::run_writer::RunWriter;
     use crate::table::{BlockCache, RangeTombstone};
-    use base::{ColumnShape, Key, KeyShape, Shape};
+    use base::{ColumnShape, Key, KeyShape, SeqNo, Shape};
     use env::{Env, MemoryEnv};
 
     struct Tables {
@@ -266,12 +266,12 @@ mod tests {
         /// A table of the two keys. If `open_end`, its last key is `last` as the bound of a
         /// tombstone.
         fn table(&self, first: u64, last: u64, open_end: bool) -> TableMeta {
-            let mut writer = RunWriter::new(&self.context, &self.shape, false, 0);
+            let mut writer = RunWriter::new(&self.context, &self.shape, false, SeqNo::ZERO);
             let mut rows = Rows::new(&self.shape);
             if open_end {
                 let range =
                     KeyRange { lower: Key::words(&[first]), upper: Some(Key::words(&[last])) };
-                writer.set_range_tombstones(vec![RangeTombstone { range, seq: 3 }]);
+                writer.set_range_tombstones(vec![RangeTombstone { range, seq: SeqNo(3) }]);
             }
             for key in [first, last].into_iter().take(2 - usize::from(open_end)) {
                 rows.keys.push(KeyRef::Words(&[key]));

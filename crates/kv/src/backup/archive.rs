@@ -301,6 +301,7 @@ pub(crate) fn read_all(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::SeqNo;
     use env::MemoryEnv;
 
     fn written(contents: &[Vec<u8>], list: &List) -> (Arc<dyn Env>, Vec<u8>) {
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_in_order() {
-        let list = List { seq: 9, ..List::default() };
+        let list = List { seq: SeqNo(9), ..List::default() };
         let (env, file) = written(&contents(), &list);
         assert!(file.len() < 5000, "{} bytes: a million equal ones are packed", file.len());
         assert_eq!(read(&env, Path::new("/a.qbak")).unwrap(), (list, contents()));
@@ -354,7 +355,7 @@ mod tests {
 
     #[test]
     fn every_flipped_byte_and_every_cut_of_an_archive_is_found() {
-        let list = List { seq: 9, ..List::default() };
+        let list = List { seq: SeqNo(9), ..List::default() };
         let (_, file) = written(&contents(), &list);
         let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
         let path = Path::new("/b.qbak");

@@ -6,7 +6,7 @@
 
 use crate::convert::env_error;
 use base::mark::{self, Mark};
-use base::{Corruption, checksum};
+use base::{Corruption, SeqNo, checksum};
 use env::Env;
 use lsm::context::parse_table_file_name;
 use lsm::manifest::CURRENT;
@@ -27,7 +27,7 @@ pub(crate) struct List {
     /// Identity of the database, 0 where it has none.
     pub(crate) identity: u128,
     /// Newest commit in the backup.
-    pub(crate) seq: u64,
+    pub(crate) seq: SeqNo,
     /// When the backup was taken, in microseconds since 1970-01-01T00:00:00Z.
     pub(crate) moment_us: u64,
     pub(crate) files: Vec<Entry>,
@@ -94,7 +94,7 @@ impl List {
         let moment = lines.next()?.strip_prefix("moment ")?;
         let mut list = Self {
             identity: u128::from_str_radix(identity, 16).ok()?,
-            seq: seq.parse().ok()?,
+            seq: SeqNo(seq.parse().ok()?),
             moment_us: moment.parse().ok()?,
             files: Vec::new(),
         };
@@ -172,7 +172,7 @@ mod tests {
     fn list() -> List {
         List {
             identity: 0x0123_4567_89ab_cdef_0011_2233_4455_6677,
-            seq: 42,
+            seq: SeqNo(42),
             moment_us: 1_763_700_000_000_000,
             files: vec![
                 Entry {

@@ -168,8 +168,7 @@ impl BackupPoint {
             false,
             state.next_table_id(),
         ));
-        let mut edit =
-            VersionEdit { last_seq: Some(SeqNo(position.last_seq)), ..VersionEdit::default() };
+        let mut edit = VersionEdit { last_seq: Some(position.last_seq), ..VersionEdit::default() };
         let mut shared = SharedWriters::new(&context);
         let trees = inner.trees.load();
         for entry in trees.iter() {
@@ -207,7 +206,7 @@ impl BackupPoint {
     fn list(&self, files: Vec<Entry>) -> List {
         List {
             identity: self.state.identity().unwrap_or(0),
-            seq: self.state.last_seq().0,
+            seq: self.state.last_seq(),
             moment_us: self.taken_us,
             files,
         }
@@ -476,7 +475,7 @@ impl Backup<'_> {
             copied: table_files.len() as u64,
             bytes_written: writer.finish(&list)?,
             bytes_total: list.bytes(),
-            seq: SeqNo(list.seq),
+            seq: list.seq,
             ..BackupReport::default()
         })
     }

@@ -21,7 +21,7 @@
 
 use crate::context::TreeOptions;
 use crate::version::{LEVEL_MAX, Version};
-use base::{Key, TableId};
+use base::{Key, SeqNo, TableId};
 
 /// What to do next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct TableInfo {
     /// Range tombstones.
     pub range_tombstones: u64,
     /// Largest sequence number.
-    pub seq_max: u64,
+    pub seq_max: SeqNo,
 }
 
 /// The properties of a version that the choice of a compaction depends on: the runs of level 0,
@@ -156,7 +156,7 @@ fn bytes_of(tables: &[TableInfo]) -> u64 {
 /// The most urgent step. `oldest_snapshot`: nothing older is read, so versions that it hides can be
 /// dropped.
 #[must_use]
-pub fn choose(levels: &Levels, options: &TreeOptions, oldest_snapshot: u64) -> Choice {
+pub fn choose(levels: &Levels, options: &TreeOptions, oldest_snapshot: SeqNo) -> Choice {
     let (base, targets) = levels.targets(options);
     match fullest(levels, options, &targets) {
         (DUE.., 0) => merge_level0(levels, options, base),
@@ -275,7 +275,7 @@ fn down(levels: &Levels, level: usize, table: &TableInfo) -> Choice {
 
 /// A table that is stale to a large part: down, or at the bottom by itself once no snapshot needs
 /// what it hides. So space comes back without new writes to push it.
-fn drop_stale(levels: &Levels, oldest_snapshot: u64) -> Choice {
+fn drop_stale(levels: &Levels, oldest_snapshot: SeqNo) -> Choice {
     for level in 1..LEVEL_MAX {
         if let Some(table) = levels.level(level).iter().find(|table| table.is_stale()) {
             return down(levels, level, table);
@@ -324,7 +324,7 @@ mod tests {
             rows: 100,
             stale: stale.parse().expect("stale"),
             range_tombstones: 0,
-            seq_max: 50,
+            seq_max: SeqNo(50),
         }
     }
 
@@ -354,7 +354,7 @@ mod tests {
             level_factor: 10,
             ..TreeOptions::default()
         };
-        assert_eq!(say(&choose(&levels(text), &options, oldest_snapshot)), want);
+        assert_eq!(say(&choose(&levels(text), &options, SeqNo(oldest_snapshot))), want);
     }
 
     #[track_caller]

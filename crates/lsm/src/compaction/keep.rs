@@ -16,7 +16,7 @@ use super::tombstones::Pieces;
 use crate::rows::{Rows, key_at};
 use base::fault_switch::{Switch, is_on};
 use base::mark::{Mark, hit};
-use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WORDS_MAX, WordColumn};
+use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, SeqNo, Shape, WORDS_MAX, WordColumn};
 use std::ops::Range;
 
 /// Whether levels below the output may hold a key.
@@ -186,14 +186,14 @@ impl<'a> Keep<'a> {
     fn drop_number(&self, rows: &mut Rows, row: usize) {
         if matches!(self.bottom, Bottom::Everywhere)
             && let Some(seq) = rows.seqs.get_mut(row)
-            && *seq <= self.snapshots.oldest()
+            && SeqNo(*seq) <= self.snapshots.oldest()
         {
-            *seq = 0;
+            *seq = SeqNo::ZERO.0;
         }
     }
 
     /// Whether a range tombstone hides a row from all snapshots of the row's stripe.
-    fn is_hidden(&self, over: &[u64], stripe: usize, seq: u64) -> bool {
+    fn is_hidden(&self, over: &[SeqNo], stripe: usize, seq: SeqNo) -> bool {
         over.iter().any(|&tombstone| tombstone > seq && self.snapshots.stripe(tombstone) <= stripe)
     }
 
@@ -204,7 +204,7 @@ impl<'a> Keep<'a> {
         rows: &mut Rows,
         range: Range<usize>,
         stripe: usize,
-        over: &[u64],
+        over: &[SeqNo],
     ) -> Option<usize> {
         let newest = range.start;
         for older in range.skip(1) {

@@ -12,7 +12,7 @@ use crate::read::{RowSource, RunSource, VersionMerger};
 use crate::run_writer::RunWriter;
 use crate::table::{RangeTombstone, SharedWriter, Table, TableMeta};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
-use base::{KeyRange, Shape, TableId};
+use base::{KeyRange, SeqNo, Shape, TableId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -98,7 +98,8 @@ fn merge(
         Box::new(RunSource::new(tables, KeyRange::all(&shape.key))) as Box<dyn RowSource>
     });
     let mut versions = VersionMerger::new(shape, sources.collect())?;
-    let mut writer = RunWriter::new(to.context, shape, into == LEVEL_MAX, 0).sharing(to.shared);
+    let mut writer =
+        RunWriter::new(to.context, shape, into == LEVEL_MAX, SeqNo::ZERO).sharing(to.shared);
     rewrite(&mut versions, &rules, &mut writer, go_on)?;
     let metas = writer.finish()?;
     count_written(&to.context.written.merged, &metas);

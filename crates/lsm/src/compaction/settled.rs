@@ -13,7 +13,7 @@
 
 use super::choose::{Choice, Levels, TableInfo};
 use crate::version::{LEVEL_MAX, TreeEdit, Version};
-use base::TableId;
+use base::{SeqNo, TableId};
 use env::sync::Mutex;
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(crate) struct Settled(Mutex<BTreeSet<TableId>>);
 impl Settled {
     /// Notes the tables that `choice` left stale though `oldest_snapshot` asked for none of their
     /// versions. The edit need not be installed: ids are used once.
-    pub(crate) fn note(&self, choice: &Choice, edit: &TreeEdit, oldest_snapshot: u64) {
+    pub(crate) fn note(&self, choice: &Choice, edit: &TreeEdit, oldest_snapshot: SeqNo) {
         let Choice::Merge { into: LEVEL_MAX, .. } = choice else { return };
         let tables = edit.added.iter().map(|added| TableInfo::of(&added.meta));
         let stale = tables.filter(|table| {

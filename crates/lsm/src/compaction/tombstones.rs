@@ -6,7 +6,7 @@
 
 use super::snapshots::Snapshots;
 use crate::table::RangeTombstone;
-use base::{Key, KeyRange, KeyRef};
+use base::{Key, KeyRange, KeyRef, SeqNo};
 use std::collections::BTreeMap;
 
 /// Pieces of range tombstones in key order.
@@ -15,21 +15,21 @@ pub(crate) struct Pieces {
     /// Where each piece begins; it ends where the next begins, and the last has no end.
     starts: Vec<Key>,
     /// Sequence numbers of the tombstones over each piece, newest first; empty in gaps.
-    seqs: Vec<Vec<u64>>,
+    seqs: Vec<Vec<SeqNo>>,
 }
 
 impl Pieces {
     /// Cuts tombstones, in any order, at all their bounds.
     pub(crate) fn new(tombstones: &[RangeTombstone]) -> Self {
         // At a key: tombstones that begin there, and that end there.
-        let mut bounds: BTreeMap<Key, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
+        let mut bounds: BTreeMap<Key, (Vec<SeqNo>, Vec<SeqNo>)> = BTreeMap::new();
         for RangeTombstone { range, seq } in tombstones.iter().filter(|t| !t.range.is_empty()) {
             bounds.entry(range.lower.clone()).or_default().0.push(*seq);
             if let Some(upper) = &range.upper {
                 bounds.entry(upper.clone()).or_default().1.push(*seq);
             }
         }
-        let mut open: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut open: BTreeMap<SeqNo, usize> = BTreeMap::new();
         let mut pieces = Self::default();
         for (key, (begin, end)) in bounds {
             begin.into_iter().for_each(|seq| *open.entry(seq).or_default() += 1);
@@ -48,7 +48,7 @@ impl Pieces {
     }
 
     /// Sequence numbers of the tombstones over `key`, newest first.
-    pub(crate) fn over(&self, key: KeyRef<'_>) -> &[u64] {
+    pub(crate) fn over(&self, key: KeyRef<'_>) -> &[SeqNo] {
         let behind = self.starts.partition_point(|start| start.as_ref() <= key);
         behind.checked_sub(1).map_or(&[], |piece| &self.seqs[piece])
     }
@@ -69,7 +69,7 @@ impl Pieces {
     ) -> Vec<RangeTombstone> {
         let mut needed: Vec<RangeTombstone> = Vec::new();
         // Index in `needed` of the tombstone of each number that ends at this piece's start.
-        let mut ending: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut ending: BTreeMap<SeqNo, usize> = BTreeMap::new();
         for (i, (lower, seqs)) in self.starts.iter().zip(&self.seqs).enumerate() {
             let range = KeyRange { lower: lower.clone(), upper: self.starts.get(i + 1).cloned() };
             let mut ending_here = BTreeMap::new();
@@ -109,12 +109,12 @@ mod tests {
 
     fn tombstone(lower: u64, upper: Option<u64>, seq: u64) -> RangeTombstone {
         let upper = upper.map(|upper| Key::words(&[upper]));
-        RangeTombstone { range: KeyRange { lower: Key::words(&[lower]), upper }, seq }
+        RangeTombstone { range: KeyRange { lower: Key::words(&[lower]), upper }, seq: SeqNo(seq) }
     }
 
-    fn over(tombstones: &[RangeTombstone], key: u64) -> Vec<u64> {
+    fn over(tombstones: &[RangeTombstone], key: u64) -> Vec<SeqNo> {
         let covers = |t: &&RangeTombstone| t.range.contains(KeyRef::Words(&[key]));
-        let mut seqs: Vec<u64> = tombstones.iter().filter(covers).map(|t| t.seq).collect();
+        let mut seqs: Vec<SeqNo> = tombstones.iter().filter(covers).map(|t| t.seq).collect();
         seqs.sort_unstable_by(|a, b| b.cmp(a));
         seqs.dedup();
         seqs
@@ -141,17 +141,17 @@ mod tests {
             snapshots in prop::collection::btree_set(0..9_u64, 0..4),
             bottom_to in 0..20_u64,
         ) {
-            let list: Vec<u64> = snapshots.into_iter().collect();
+            let list: Vec<SeqNo> = snapshots.into_iter().map(SeqNo).collect();
             let bottom = Key::words(&[bottom_to]);
             let is_bottom = |r: &KeyRange| r.upper.as_ref().is_some_and(|u| *u <= bottom);
             let needed = Pieces::new(&tombstones).needed(Snapshots::new(&list), is_bottom);
             for key in 0..21 {
-                for &snapshot in list.iter().chain([&u64::MAX]) {
+                for &snapshot in list.iter().chain([&SeqNo::MAX]) {
                     let newest = |t: &[RangeTombstone]| {
                         over(t, key).into_iter().find(|&seq| seq <= snapshot)
                     };
                     let (was, is) = (newest(&tombstones), newest(&needed));
-                    let oldest = list.first().copied().unwrap_or(u64::MAX);
+                    let oldest = list.first().copied().unwrap_or(SeqNo::MAX);
                     let ended = key < bottom_to && was.is_some_and(|seq| seq <= oldest);
                     prop_assert!(was == is || ended && is.is_none(), "{key}@{snapshot}: {was:?} {is:?}");
                 }

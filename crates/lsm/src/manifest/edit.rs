@@ -329,15 +329,15 @@ fn put_table(out: &mut Vec<u8>, table: &AddedTable) {
         table.run,
         id.0,
         u64::from(*folder),
-        *global_seq,
+        global_seq.0,
         summary.bytes,
         summary.rows,
         summary.deletes,
         summary.merges,
         summary.repeats,
         summary.first_words,
-        summary.seq_min,
-        summary.seq_max,
+        summary.seq_min.0,
+        summary.seq_max.0,
         summary.range_tombstones,
     ];
     numbers.iter().for_each(|&number| varint::put(out, number));
@@ -355,7 +355,7 @@ fn take_table(input: &mut Input<'_>) -> Result<AddedTable, String> {
     let id = TableId(input.number("a table")?);
     let folder = input.number("a table's folder")?;
     let folder = u16::try_from(folder).map_err(|_| format!("folder {folder} of a table"))?;
-    let global_seq = input.number("a table's sequence number")?;
+    let global_seq = SeqNo(input.number("a table's sequence number")?);
     let summary = TableSummary {
         bytes: input.number("a table's bytes")?,
         rows: input.number("a table's rows")?,
@@ -363,8 +363,8 @@ fn take_table(input: &mut Input<'_>) -> Result<AddedTable, String> {
         merges: input.number("a table's merges")?,
         repeats: input.number("a table's repeats")?,
         first_words: input.number("a table's first words")?,
-        seq_min: input.number("a table's smallest sequence number")?,
-        seq_max: input.number("a table's largest sequence number")?,
+        seq_min: SeqNo(input.number("a table's smallest sequence number")?),
+        seq_max: SeqNo(input.number("a table's largest sequence number")?),
         range_tombstones: input.number("a table's range tombstones")?,
         fingerprint: input.fingerprint()?,
         first_key: take_key(input)?,
@@ -474,8 +474,8 @@ pub(crate) mod tests {
             first_words: 4,
             first_key: Key::words(first),
             last_key: Key::words(last),
-            seq_min: 5,
-            seq_max: 900,
+            seq_min: SeqNo(5),
+            seq_max: SeqNo(900),
             range_tombstones: 1,
             fingerprint: 0x0123_4567_89ab_cdef ^ id,
         };
@@ -485,7 +485,7 @@ pub(crate) mod tests {
             meta: TableMeta {
                 id: TableId(id),
                 folder: 0,
-                global_seq: 0,
+                global_seq: SeqNo::ZERO,
                 shared: None,
                 summary: summary.into(),
             },
@@ -534,11 +534,11 @@ pub(crate) mod tests {
                 shared.map(|(file, offset)| SharedPlace { file: TableId(file), offset });
             let summary = TableSummary {
                 bytes: n[0], rows: n[1], deletes: n[2], merges: n[3], repeats: n[4],
-                first_words: n[5], first_key, last_key, seq_min: n[6], seq_max: n[7],
+                first_words: n[5], first_key, last_key, seq_min: SeqNo(n[6]), seq_max: SeqNo(n[7]),
                 range_tombstones: n[8], fingerprint: n[9],
             };
             let (id, summary) = (TableId(n[10]), summary.into());
-            let meta = TableMeta { id, folder, global_seq: n[11], shared, summary };
+            let meta = TableMeta { id, folder, global_seq: SeqNo(n[11]), shared, summary };
             AddedTable { level, run: n[12], meta }
         }
     }

@@ -1,7 +1,7 @@
 //! Walking the versions of a memtable in order.
 
 use super::{EntryRef, Memtable, Place};
-use base::KeyRef;
+use base::{KeyRef, SeqNo};
 
 /// A position among the versions of a memtable. It meets every entry that existed when the cursor
 /// was positioned. It may or may not meet those inserted meanwhile.
@@ -39,6 +39,6 @@ impl<'a> MemCursor<'a> {
 
     /// Goes to the first version at or after `key`, a key or a prefix, wherever it was before.
     pub fn seek(&mut self, key: KeyRef<'_>) {
-        self.place = self.memtable.seek(key, u64::MAX);
+        self.place = self.memtable.seek(key, SeqNo::MAX);
     }
 }

@@ -15,7 +15,7 @@
 
 use super::{EntryRef, Kinds, Memtable, Place};
 use crate::rows::key_at;
-use base::{Batch, Key, KeyRange, KeyRef, Kind};
+use base::{Batch, Key, KeyRange, KeyRef, Kind, SeqNo};
 use env::sync::ArcSwap;
 use env::sync::atomic::AtomicU64;
 use env::sync::atomic::Ordering::{Acquire, Release};
@@ -32,7 +32,7 @@ const RANGES_MAX: usize = 64;
 struct DeletedRange {
     range: KeyRange,
     /// Largest sequence number of its keys' deletions, when they were checked.
-    seq: u64,
+    seq: SeqNo,
 }
 
 /// The ranges of one memtable.
@@ -52,7 +52,7 @@ impl DeletedRanges {
     }
 
     /// The range around `key`, if a reader at `snapshot` can skip it.
-    fn over(&self, key: KeyRef<'_>, snapshot: u64) -> Option<KeyRange> {
+    fn over(&self, key: KeyRef<'_>, snapshot: SeqNo) -> Option<KeyRange> {
         if self.count.load(Acquire) == 0 {
             return None;
         }
@@ -71,7 +71,7 @@ impl DeletedRanges {
         for row in (0..writes.rows).filter(|&row| kinds.get(row) != Kind::Delete as u8) {
             let mut buffer = [0; base::WORDS_MAX];
             let key = key_at(&writes.keys, row, &mut buffer);
-            if self.over(key, u64::MAX).is_some() {
+            if self.over(key, SeqNo::MAX).is_some() {
                 let ranges = ranges.get_or_insert_with(|| Vec::clone(&self.ranges.load()));
                 cut_key(ranges, key);
             }
@@ -127,7 +127,7 @@ impl Memtable {
     fn record_some_deleted(&self, first: Key, last: &Key) -> Option<Key> {
         let _writer = self.writer.lock();
         let mut cursor = self.cursor(first.as_ref());
-        let (mut seq, mut end, mut keys) = (0, None, 0);
+        let (mut seq, mut end, mut keys) = (SeqNo::ZERO, None, 0);
         while let Some(entry) = cursor.entry() {
             let key = entry.key();
             let is_past = key.as_ref() > last.as_ref();
@@ -165,7 +165,7 @@ impl PassedDeletions {
         &mut self,
         memtable: &Memtable,
         entry: EntryRef<'_>,
-        snapshot: u64,
+        snapshot: SeqNo,
     ) -> Option<Option<Place>> {
         let key = entry.key();
         if let Some(range) = memtable.deleted.over(key.as_ref(), snapshot) {
@@ -199,7 +199,7 @@ impl PassedDeletions {
         {
             let last = memtable.entry(last).key().to_key();
             // A reader of an older snapshot passes deletions that newer readers have recorded.
-            let known = memtable.deleted.over(first.as_ref(), u64::MAX);
+            let known = memtable.deleted.over(first.as_ref(), SeqNo::MAX);
             if known.is_none_or(|known| !known.contains(last.as_ref())) {
                 memtable.record_deleted(first, &last);
             }
@@ -233,7 +233,7 @@ mod tests {
         if let Column::Words(column) = &mut batch.values[0] {
             column.push(Some(number));
         }
-        memtable.insert(&batch, Kinds::Uniform(kind), seq);
+        memtable.insert(&batch, Kinds::Uniform(kind), SeqNo(seq));
     }
 
     #[test]
@@ -246,12 +246,12 @@ mod tests {
             let over = |key, snapshot| {
                 memtable.deleted.over(key_of(is_words, key).as_ref(), snapshot).is_some()
             };
-            assert!(over(10, 149) && over(149, 149), "deleted, and seen so");
-            assert!(!over(10, 148), "an older snapshot sees rows");
-            assert!(!over(9, 149) && !over(150, 149), "outside");
+            assert!(over(10, SeqNo(149)) && over(149, SeqNo(149)), "deleted, and seen so");
+            assert!(!over(10, SeqNo(148)), "an older snapshot sees rows");
+            assert!(!over(9, SeqNo(149)) && !over(150, SeqNo(149)), "outside");
             write(&memtable, is_words, 77, Kind::Put, 300);
-            assert!(!over(77, 400), "a new row is seen");
-            assert!(over(76, 400) && over(78, 400), "its neighbours are passed on");
+            assert!(!over(77, SeqNo(400)), "a new row is seen");
+            assert!(over(76, SeqNo(400)) && over(78, SeqNo(400)), "its neighbours are passed on");
         }
     }
 
@@ -261,7 +261,7 @@ mod tests {
         let deletions = 3 * CHECKED_KEYS_MAX as u64;
         (0..deletions).for_each(|key| write(&memtable, true, key, Kind::Delete, key + 1));
         memtable.record_deleted(key_of(true, 0), &key_of(true, deletions));
-        let noted = memtable.deleted.over(KeyRef::Words(&[1]), u64::MAX).expect("noted");
+        let noted = memtable.deleted.over(KeyRef::Words(&[1]), SeqNo::MAX).expect("noted");
         assert_eq!(
             noted,
             KeyRange { lower: Key::words(&[0]), upper: base::next_words(&[deletions - 1]) }
@@ -287,23 +287,23 @@ mod tests {
             rows.keys.get(0)
         };
         let known = |snapshot| memtable.deleted.over(KeyRef::Words(&[0]), snapshot);
-        write(0..20_000, Kind::Put, 1);
-        write(0..10_000, Kind::Delete, 2);
-        assert_eq!((first(1), known(1)), (Key::words(&[0]), None));
-        assert_eq!(first(2), Key::words(&[10_000]));
+        write(0..20_000, Kind::Put, SeqNo(1));
+        write(0..10_000, Kind::Delete, SeqNo(2));
+        assert_eq!((first(SeqNo(1)), known(SeqNo(1))), (Key::words(&[0]), None));
+        assert_eq!(first(SeqNo(2)), Key::words(&[10_000]));
         let upper = |range: Option<KeyRange>| range.and_then(|range| range.upper);
-        assert_eq!(upper(known(2)), Some(Key::words(&[10_000])));
+        assert_eq!(upper(known(SeqNo(2))), Some(Key::words(&[10_000])));
         // The next deletes extend the range.
-        write(10_000..10_040, Kind::Delete, 3);
-        assert_eq!(first(3), Key::words(&[10_040]));
-        assert_eq!(upper(known(3)), Some(Key::words(&[10_040])));
+        write(10_000..10_040, Kind::Delete, SeqNo(3));
+        assert_eq!(first(SeqNo(3)), Key::words(&[10_040]));
+        assert_eq!(upper(known(SeqNo(3))), Some(Key::words(&[10_040])));
         // A row in between, and its deletion.
-        write(500..501, Kind::Put, 4);
-        assert_eq!(first(4), Key::words(&[500]));
-        write(500..501, Kind::Delete, 5);
-        assert_eq!(first(5), Key::words(&[10_040]));
-        assert_eq!(upper(known(5)), Some(Key::words(&[10_040])), "both sides are one again");
-        assert_eq!(first(2), Key::words(&[10_000]), "an older snapshot sees what it saw");
+        write(500..501, Kind::Put, SeqNo(4));
+        assert_eq!(first(SeqNo(4)), Key::words(&[500]));
+        write(500..501, Kind::Delete, SeqNo(5));
+        assert_eq!(first(SeqNo(5)), Key::words(&[10_040]));
+        assert_eq!(upper(known(SeqNo(5))), Some(Key::words(&[10_040])), "both sides are one again");
+        assert_eq!(first(SeqNo(2)), Key::words(&[10_000]), "an older snapshot sees what it saw");
     }
 
     proptest! {
@@ -331,7 +331,7 @@ mod tests {
                 for snapshot in [seq, seq / 2, seq.saturating_sub(3)] {
                     for (&key, versions) in &model {
                         let seen = versions.iter().rev().find(|(number, _)| *number <= snapshot);
-                        let passed = memtable.deleted.over(key_of(is_words, key).as_ref(), snapshot);
+                        let passed = memtable.deleted.over(key_of(is_words, key).as_ref(), SeqNo(snapshot));
                         if seen.is_some_and(|(_, is_row)| *is_row) {
                             prop_assert!(passed.is_none(), "key {} at {}", key, snapshot);
                         }

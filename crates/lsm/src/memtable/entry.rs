@@ -7,6 +7,7 @@
 use super::arena::load;
 use super::{INLINE_WORDS_MAX, Memtable, Order, Place, node, push_seq_kind, tree};
 use crate::rows::Rows;
+use base::SeqNo;
 use base::prefetch::prefetch_value;
 use base::{Column, Key, KeyRef, Keys, Kind};
 use env::sync::atomic::AtomicU64;
@@ -119,7 +120,7 @@ impl<'a> EntryRef<'a> {
     /// Sequence number, at most [`super::SEQ_STORED_MAX`].
     #[must_use]
     #[inline]
-    pub fn seq(&self) -> u64 {
+    pub fn seq(&self) -> SeqNo {
         node::meta_seq(load(self.node, 0))
     }
 
@@ -211,7 +212,7 @@ impl<'a> EntryRef<'a> {
     /// This version or the next older one of its key that a reader at `snapshot` sees.
     #[must_use]
     #[inline]
-    pub fn seen_at(self, snapshot: u64) -> Option<Self> {
+    pub fn seen_at(self, snapshot: SeqNo) -> Option<Self> {
         let mut version = Some(self);
         while version.is_some_and(|version| version.seq() > snapshot) {
             version = version.and_then(|version| version.next_older());
@@ -230,7 +231,7 @@ impl<'a> EntryRef<'a> {
             }
         }
         let key = self.key();
-        let place = self.memtable.seek(key.as_ref(), 0)?;
+        let place = self.memtable.seek(key.as_ref(), SeqNo::ZERO)?;
         let entry = self.memtable.entry(place);
         if entry.key_is(key.as_ref()) { entry.next_key() } else { Some(place) }
     }

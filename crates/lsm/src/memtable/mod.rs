@@ -34,7 +34,9 @@ use crate::rows::{Rows, key_at};
 use crate::table::RangeTombstone;
 use arena::{BytesArena, WordArena, load, store};
 pub(crate) use base::key_order::{compare_rows, is_sorted, sort};
-use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Merge, Shape};
+use base::{
+    Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Merge, SeqNo, Shape,
+};
 use bloom::BloomFilter;
 use deleted::DeletedRanges;
 use env::sync::ArcSwap;
@@ -49,7 +51,7 @@ pub(crate) use tree::{Drawn, Place, SlotSpace};
 pub(crate) use walk::Walk;
 
 /// Largest sequence number an entry can hold; larger ones are stored as this.
-pub const SEQ_STORED_MAX: u64 = node::SEQ_STORED_MAX;
+pub const SEQ_STORED_MAX: SeqNo = node::SEQ_STORED_MAX;
 
 /// The kinds of the rows of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +214,7 @@ impl Memtable {
             root: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(EMPTY_BYTES),
-            seq_min: AtomicU64::new(u64::MAX),
+            seq_min: AtomicU64::new(SeqNo::MAX.0),
             seq_max: AtomicU64::new(0),
             tombstone_count: AtomicU64::new(0),
             tombstones: ArcSwap::default(),
@@ -227,7 +229,7 @@ impl Memtable {
     ///
     /// # Panics
     /// When the batch is not of the memtable's shape, or the memtable grows past 32 GiB.
-    pub fn insert(&self, writes: &Batch, kinds: Kinds<'_>, seq: u64) {
+    pub fn insert(&self, writes: &Batch, kinds: Kinds<'_>, seq: SeqNo) {
         if writes.rows == 0 {
             return;
         }
@@ -251,8 +253,8 @@ impl Memtable {
             self.insert_row(writer, writes, slots, row, kinds.get(row), seq);
         }
         let stored = seq.min(SEQ_STORED_MAX);
-        self.seq_min.fetch_min(stored, Relaxed);
-        self.seq_max.fetch_max(stored, Relaxed);
+        self.seq_min.fetch_min(stored.0, Relaxed);
+        self.seq_max.fetch_max(stored.0, Relaxed);
         self.bytes.fetch_add(u64::from(writer.next - next_before) * 8, Relaxed);
         self.rows.fetch_add(writes.rows as u64, Release);
     }
@@ -281,7 +283,7 @@ impl Memtable {
         slots: FirstSlots,
         row: usize,
         kind: u8,
-        seq: u64,
+        seq: SeqNo,
     ) {
         let has_values = kind != Kind::Delete as u8 && self.value_words > 0;
         let mut record = None;
@@ -323,11 +325,11 @@ impl Memtable {
     fn whole(&self, merge: Merge, word: u64, key: KeyRef<'_>, behind: Behind) -> Option<Whole> {
         let deleted = match self.has_range_tombstones() {
             true => self.deleted_up_to(key)?,
-            false => 0,
+            false => SeqNo::ZERO,
         };
         let older = behind.place(&self.words).map(|place| self.entry(place));
         let Some(older) = older.filter(|one| one.key_is(key) && one.seq() >= deleted) else {
-            let kind = if deleted > 0 { Kind::Put } else { Kind::Merge };
+            let kind = if deleted > SeqNo::ZERO { Kind::Put } else { Kind::Merge };
             return Some(Whole { word, kind: kind as u8 });
         };
         let below = match older.kind() {
@@ -342,10 +344,10 @@ impl Memtable {
 
     /// A range tombstone deletes the versions of a key below this number. Returns `None` if there
     /// are many ranges to look at.
-    fn deleted_up_to(&self, key: KeyRef<'_>) -> Option<u64> {
+    fn deleted_up_to(&self, key: KeyRef<'_>) -> Option<SeqNo> {
         let ranges = self.tombstones.load();
         let over = ranges.iter().filter(|one| one.range.contains(key)).map(|one| one.seq);
-        (ranges.len() <= RANGES_LOOKED_AT_MAX).then(|| over.max().unwrap_or(0))
+        (ranges.len() <= RANGES_LOOKED_AT_MAX).then(|| over.max().unwrap_or(SeqNo::ZERO))
     }
 
     /// Whether [`EntryRef::whole`] ever knows something.
@@ -435,14 +437,14 @@ impl Memtable {
     }
 
     /// Deletes every key of `range` that is older than `seq`.
-    pub fn delete_range(&self, range: KeyRange, seq: u64) {
+    pub fn delete_range(&self, range: KeyRange, seq: SeqNo) {
         let _writer = self.writer.lock();
         let seq = seq.min(SEQ_STORED_MAX);
         let mut tombstones = Vec::clone(&self.tombstones.load());
         tombstones.push(RangeTombstone { range, seq });
         self.bytes.fetch_add(128, Relaxed);
-        self.seq_min.fetch_min(seq, Relaxed);
-        self.seq_max.fetch_max(seq, Relaxed);
+        self.seq_min.fetch_min(seq.0, Relaxed);
+        self.seq_max.fetch_max(seq.0, Relaxed);
         self.tombstones.store(Arc::new(tombstones));
         self.tombstone_count.fetch_add(1, Release);
     }
@@ -467,16 +469,16 @@ impl Memtable {
         self.bytes.load(Relaxed) + self.bloom.bytes()
     }
 
-    /// Smallest sequence number written; `u64::MAX` in an empty memtable.
+    /// Smallest sequence number written; [`SeqNo::MAX`] in an empty memtable.
     #[must_use]
-    pub fn seq_min(&self) -> u64 {
-        self.seq_min.load(Relaxed)
+    pub fn seq_min(&self) -> SeqNo {
+        SeqNo(self.seq_min.load(Relaxed))
     }
 
     /// Largest sequence number written; 0 in an empty memtable.
     #[must_use]
-    pub fn seq_max(&self) -> u64 {
-        self.seq_max.load(Relaxed)
+    pub fn seq_max(&self) -> SeqNo {
+        SeqNo(self.seq_max.load(Relaxed))
     }
 
     /// Whether a range was ever deleted: one load.
@@ -495,7 +497,7 @@ impl Memtable {
     /// The newest version of exactly this key that a snapshot sees.
     #[must_use]
     #[inline]
-    pub fn find(&self, key: KeyRef<'_>, snapshot: u64) -> Option<EntryRef<'_>> {
+    pub fn find(&self, key: KeyRef<'_>, snapshot: SeqNo) -> Option<EntryRef<'_>> {
         if !self.may_contain_key(key) {
             return None;
         }
@@ -506,19 +508,19 @@ impl Memtable {
     /// The newest version of exactly this key, published or not.
     #[must_use]
     pub fn first_version(&self, key: KeyRef<'_>) -> Option<EntryRef<'_>> {
-        self.find(key, u64::MAX)
+        self.find(key, SeqNo::MAX)
     }
 
     /// Sequence number of the newest version of exactly this key.
     #[must_use]
-    pub fn newest_seq(&self, key: KeyRef<'_>) -> Option<u64> {
+    pub fn newest_seq(&self, key: KeyRef<'_>) -> Option<SeqNo> {
         self.first_version(key).map(|entry| entry.seq())
     }
 
     /// A cursor at the first version at or after `lower`, a key or a prefix.
     #[must_use]
     pub fn cursor(&self, lower: KeyRef<'_>) -> MemCursor<'_> {
-        MemCursor::new(self, self.seek(lower, u64::MAX))
+        MemCursor::new(self, self.seek(lower, SeqNo::MAX))
     }
 
     /// Appends all versions, in order, to `out`.
@@ -538,7 +540,7 @@ impl Memtable {
 
     /// Place of the first version at or after `lower`.
     pub(crate) fn place_of(&self, lower: KeyRef<'_>) -> Option<Place> {
-        self.seek(lower, u64::MAX)
+        self.seek(lower, SeqNo::MAX)
     }
 
     /// A key before `upper` (`None`: before the end) such that about `entries` versions lie between
@@ -603,7 +605,7 @@ impl Memtable {
 
     /// A walk from the first version of a key, or of the first one after it, whose number is 0.
     pub(crate) fn walk_behind(&self, key: KeyRef<'_>) -> Walk<'_> {
-        self.walk(self.seek(key, 0))
+        self.walk(self.seek(key, SeqNo::ZERO))
     }
 
     /// The shape of its rows.
@@ -614,7 +616,7 @@ impl Memtable {
 
     /// Place of the first entry at or after (`key`, `seq`).
     #[inline]
-    fn seek(&self, key: KeyRef<'_>, seq: u64) -> Option<Place> {
+    fn seek(&self, key: KeyRef<'_>, seq: SeqNo) -> Option<Place> {
         let seq = seq.min(SEQ_STORED_MAX);
         with_tree!(self, |tree, probe| tree.seek(probe(key), seq))
     }
@@ -666,11 +668,11 @@ struct FirstSlots {
 }
 
 /// Records number and kind of the row that is about to be pushed to `out`.
-pub(crate) fn push_seq_kind(out: &mut Rows, seq: u64, kind: u8) {
+pub(crate) fn push_seq_kind(out: &mut Rows, seq: SeqNo, kind: u8) {
     let row = out.len();
-    if seq != 0 || !out.seqs.is_empty() {
+    if seq != SeqNo::ZERO || !out.seqs.is_empty() {
         out.seqs.resize(row, 0);
-        out.seqs.push(seq);
+        out.seqs.push(seq.0);
     }
     if kind != Kind::Put as u8 || !out.kinds.is_empty() {
         out.kinds.resize(row, Kind::Put as u8);

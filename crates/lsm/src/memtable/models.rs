@@ -63,7 +63,7 @@ fn check_row(entry: EntryRef<'_>) {
 /// started, in order, once and whole.
 fn grow(shape: &Shape, present: &[u64], added: &[u64]) {
     let memtable = Arc::new(Memtable::new(shape));
-    memtable.insert(&batch(shape, present), Kinds::Uniform(Kind::Put), 1);
+    memtable.insert(&batch(shape, present), Kinds::Uniform(Kind::Put), SeqNo(1));
     let published = Arc::new(AtomicU64::new(0));
     let all: Arc<[u64]> = present.iter().chain(added).copied().collect();
     let first = present.len();
@@ -92,7 +92,7 @@ fn grow(shape: &Shape, present: &[u64], added: &[u64]) {
                     want.truncate(3);
                     for key in want {
                         let one = batch(&memtable.shape, &[key]);
-                        let entry = memtable.find(one.keys.get(0).as_ref(), u64::MAX);
+                        let entry = memtable.find(one.keys.get(0).as_ref(), SeqNo::MAX);
                         let entry = entry.expect("what was published is found");
                         assert_eq!(key_of(entry), key);
                         check_row(entry);
@@ -102,7 +102,7 @@ fn grow(shape: &Shape, present: &[u64], added: &[u64]) {
         })
         .collect();
     for (i, &key) in added.iter().enumerate() {
-        memtable.insert(&batch(shape, &[key]), Kinds::Uniform(Kind::Put), 2 + i as u64);
+        memtable.insert(&batch(shape, &[key]), Kinds::Uniform(Kind::Put), SeqNo(2 + i as u64));
         published.store(i as u64 + 1, Release);
     }
     readers.into_iter().for_each(|reader| reader.join().expect("a reader finds all"));
@@ -156,7 +156,7 @@ fn a_deleted_range_is_seen_by_whoever_comes_after_it_was_published() {
             })
         };
         for seq in 1..=2 {
-            memtable.delete_range(KeyRange::prefix_words(&[seq]), seq);
+            memtable.delete_range(KeyRange::prefix_words(&[seq]), SeqNo(seq));
             published.store(seq, Release);
         }
         reader.join().expect("the reader sees them");
@@ -167,18 +167,18 @@ fn a_deleted_range_is_seen_by_whoever_comes_after_it_was_published() {
 fn an_entry_that_was_found_stays_as_it_was() {
     explore("entries never change", || {
         let memtable = Arc::new(Memtable::new(&words()));
-        memtable.insert(&batch(&words(), &tens(15)), Kinds::Uniform(Kind::Put), 1);
+        memtable.insert(&batch(&words(), &tens(15)), Kinds::Uniform(Kind::Put), SeqNo(1));
         let reader = {
             let memtable = Arc::clone(&memtable);
             thread::spawn(move || {
-                let held = memtable.find(KeyRef::Words(&[1070]), 1).expect("it is there");
+                let held = memtable.find(KeyRef::Words(&[1070]), SeqNo(1)).expect("it is there");
                 for _ in 0..3 {
-                    assert_eq!((key_of(held), held.seq()), (1070, 1));
+                    assert_eq!((key_of(held), held.seq()), (1070, SeqNo(1)));
                     check_row(held);
                     thread::yield_now();
                 }
-                let older = memtable.find(KeyRef::Words(&[1070]), 1).expect("it stays");
-                assert_eq!(older.seq(), 1);
+                let older = memtable.find(KeyRef::Words(&[1070]), SeqNo(1)).expect("it stays");
+                assert_eq!(older.seq(), SeqNo(1));
             })
         };
         // Newer versions of the same key split its leaf.
@@ -186,7 +186,7 @@ fn an_entry_that_was_found_stays_as_it_was() {
             let mut newer = batch(&words(), &[1070]);
             newer.values = vec![Column::Words(WordColumn::default())];
             newer.values[0].push_null();
-            memtable.insert(&newer, Kinds::Uniform(Kind::Put), seq);
+            memtable.insert(&newer, Kinds::Uniform(Kind::Put), SeqNo(seq));
         }
         reader.join().expect("the reader's entry stays");
     });

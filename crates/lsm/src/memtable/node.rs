@@ -14,6 +14,7 @@
 //! ```
 
 use super::arena::{BytesArena, load};
+use base::SeqNo;
 use env::sync::atomic::AtomicU64;
 use std::cmp::Ordering;
 
@@ -22,7 +23,7 @@ pub(super) const SLOTS: usize = 15;
 /// Words before the slots.
 pub(super) const HEADER: usize = 2;
 /// Largest sequence number an entry can hold; larger ones are stored as this.
-pub(super) const SEQ_STORED_MAX: u64 = (1 << 56) - 1;
+pub(super) const SEQ_STORED_MAX: SeqNo = SeqNo((1 << 56) - 1);
 
 const NULLS_BIT: u64 = 1 << 7;
 /// Set on an increment: the second value word is its combination with all older versions of its key
@@ -83,7 +84,12 @@ pub(super) trait NodeKey {
     type Probe<'a>: Copy;
 
     /// Whether the entry comes before (`probe`, `seq`). `slot` begins at its meta word.
-    fn is_before(slot: &[AtomicU64], bytes: &BytesArena, probe: Self::Probe<'_>, seq: u64) -> bool;
+    fn is_before(
+        slot: &[AtomicU64],
+        bytes: &BytesArena,
+        probe: Self::Probe<'_>,
+        seq: SeqNo,
+    ) -> bool;
 
     /// Number of the filled slots that come before (`probe`, `seq`).
     fn rank(
@@ -92,7 +98,7 @@ pub(super) trait NodeKey {
         order: SlotOrder,
         bytes: &BytesArena,
         probe: Self::Probe<'_>,
-        seq: u64,
+        seq: SeqNo,
     ) -> usize;
 }
 
@@ -105,7 +111,7 @@ impl<const K: usize> NodeKey for WordsKey<K> {
     type Probe<'a> = [u64; K];
 
     #[inline]
-    fn is_before(slot: &[AtomicU64], _: &BytesArena, probe: [u64; K], seq: u64) -> bool {
+    fn is_before(slot: &[AtomicU64], _: &BytesArena, probe: [u64; K], seq: SeqNo) -> bool {
         let mut before = meta_seq(load(slot, 0)) > seq;
         for i in (0..K).rev() {
             let word = load(slot, 1 + i);
@@ -122,7 +128,7 @@ impl<const K: usize> NodeKey for WordsKey<K> {
         order: SlotOrder,
         bytes: &BytesArena,
         probe: [u64; K],
-        seq: u64,
+        seq: SeqNo,
     ) -> usize {
         let filled = slots.chunks_exact(stride).take(order.len());
         filled.map(|slot| usize::from(Self::is_before(slot, bytes, probe, seq))).sum()
@@ -139,7 +145,7 @@ impl NodeKey for BytesKey {
     type Probe<'a> = (u64, &'a [u8]);
 
     #[inline]
-    fn is_before(slot: &[AtomicU64], bytes: &BytesArena, probe: (u64, &[u8]), seq: u64) -> bool {
+    fn is_before(slot: &[AtomicU64], bytes: &BytesArena, probe: (u64, &[u8]), seq: SeqNo) -> bool {
         let head = load(slot, 1);
         if head != probe.0 {
             return head < probe.0;
@@ -159,7 +165,7 @@ impl NodeKey for BytesKey {
         order: SlotOrder,
         bytes: &BytesArena,
         probe: (u64, &[u8]),
-        seq: u64,
+        seq: SeqNo,
     ) -> usize {
         let (mut low, mut high) = (0, order.len());
         while low < high {
@@ -201,14 +207,14 @@ pub(super) fn read_bytes(bytes: &BytesArena, place: u64, offset: u64) -> &[u8] {
     slot.get(offset as usize..offset as usize + len).unwrap_or_default()
 }
 
-pub(super) fn meta(seq: u64, kind: u8, nulls: bool) -> u64 {
+pub(super) fn meta(seq: SeqNo, kind: u8, nulls: bool) -> u64 {
     let nulls = if nulls { NULLS_BIT } else { 0 };
-    (seq.min(SEQ_STORED_MAX) << 8) | nulls | u64::from(kind)
+    (seq.min(SEQ_STORED_MAX).0 << 8) | nulls | u64::from(kind)
 }
 
 #[inline]
-pub(super) fn meta_seq(meta: u64) -> u64 {
-    meta >> 8
+pub(super) fn meta_seq(meta: u64) -> SeqNo {
+    SeqNo(meta >> 8)
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 #![allow(clippy::disallowed_methods, reason = "readers beside a writer need real threads")]
 
 use super::*;
-use base::{BytesColumn, WordColumn, int_to_word};
+use base::{BytesColumn, SeqNo, WordColumn, int_to_word};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -30,30 +30,30 @@ fn edges(rows: &[(u64, u64, Option<u64>)]) -> Batch {
 #[test]
 fn a_reader_sees_the_newest_version_of_its_snapshot() {
     let memtable = Memtable::new(&edge_shape());
-    memtable.insert(&edges(&[(1, 2, Some(10)), (1, 3, None)]), Kinds::Uniform(Kind::Put), 5);
-    memtable.insert(&edges(&[(1, 2, Some(11))]), Kinds::Uniform(Kind::Put), 7);
-    memtable.insert(&edges(&[(1, 2, None)]), Kinds::Uniform(Kind::Delete), 9);
+    memtable.insert(&edges(&[(1, 2, Some(10)), (1, 3, None)]), Kinds::Uniform(Kind::Put), SeqNo(5));
+    memtable.insert(&edges(&[(1, 2, Some(11))]), Kinds::Uniform(Kind::Put), SeqNo(7));
+    memtable.insert(&edges(&[(1, 2, None)]), Kinds::Uniform(Kind::Delete), SeqNo(9));
     let key = KeyRef::Words(&[1, 2]);
-    assert!(memtable.find(key, 4).is_none());
-    assert_eq!(memtable.find(key, 6).and_then(|e| e.word(0)), Some(10));
-    assert_eq!(memtable.find(key, 8).and_then(|e| e.word(0)), Some(11));
-    let newest = memtable.find(key, 9).unwrap();
-    assert_eq!((newest.kind(), newest.seq()), (Kind::Delete as u8, 9));
+    assert!(memtable.find(key, SeqNo(4)).is_none());
+    assert_eq!(memtable.find(key, SeqNo(6)).and_then(|e| e.word(0)), Some(10));
+    assert_eq!(memtable.find(key, SeqNo(8)).and_then(|e| e.word(0)), Some(11));
+    let newest = memtable.find(key, SeqNo(9)).unwrap();
+    assert_eq!((newest.kind(), newest.seq()), (Kind::Delete as u8, SeqNo(9)));
     let older: Vec<u64> =
-        std::iter::successors(Some(newest), EntryRef::next_older).map(|e| e.seq()).collect();
+        std::iter::successors(Some(newest), EntryRef::next_older).map(|e| e.seq().0).collect();
     assert_eq!(older, [9, 7, 5]);
-    let null = memtable.find(KeyRef::Words(&[1, 3]), 9).unwrap();
+    let null = memtable.find(KeyRef::Words(&[1, 3]), SeqNo(9)).unwrap();
     assert_eq!((null.word(0), null.bytes(1)), (None, None));
-    assert!(memtable.find(KeyRef::Words(&[1, 4]), 9).is_none());
+    assert!(memtable.find(KeyRef::Words(&[1, 4]), SeqNo(9)).is_none());
 }
 
 #[test]
 fn of_two_equal_versions_the_later_counts_as_newer() {
     let memtable = Memtable::new(&edge_shape());
     for weight in 1..=3 {
-        memtable.insert(&edges(&[(1, 2, Some(weight))]), Kinds::Uniform(Kind::Put), u64::MAX);
+        memtable.insert(&edges(&[(1, 2, Some(weight))]), Kinds::Uniform(Kind::Put), SeqNo::MAX);
     }
-    let newest = memtable.find(KeyRef::Words(&[1, 2]), u64::MAX).unwrap();
+    let newest = memtable.find(KeyRef::Words(&[1, 2]), SeqNo::MAX).unwrap();
     assert_eq!((newest.word(0), newest.seq()), (Some(3), SEQ_STORED_MAX));
 }
 
@@ -66,7 +66,7 @@ fn readers_beside_a_writer_see_whole_entries_in_order() {
             for i in 0..ENTRIES {
                 let key = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
                 let batch = edges(&[(key, key + 1, Some(key))]);
-                memtable.insert(&batch, Kinds::Uniform(Kind::Put), i + 1);
+                memtable.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(i + 1));
             }
         });
         scope.spawn(|| {
@@ -98,7 +98,7 @@ fn a_fence_cuts_off_a_few_entries_before_a_key() {
         let memtable = Memtable::new(&edge_shape());
         for i in 0..ENTRIES {
             let key = arrival.key(i);
-            memtable.insert(&edges(&[(key, 1, None)]), Kinds::Uniform(Kind::Put), i + 1);
+            memtable.insert(&edges(&[(key, 1, None)]), Kinds::Uniform(Kind::Put), SeqNo(i + 1));
         }
         for wanted in [1, 40, 10_000] {
             let mut upper: Option<Key> = None;
@@ -134,7 +134,11 @@ fn an_estimate_of_entries_is_wrong_by_three_at_most() {
         let memtable = Memtable::new(&edge_shape());
         let mut keys: Vec<u64> = (0..ENTRIES).map(|i| arrival.key(i)).collect();
         for (i, key) in keys.iter().enumerate() {
-            memtable.insert(&edges(&[(*key, 1, None)]), Kinds::Uniform(Kind::Put), i as u64 + 1);
+            memtable.insert(
+                &edges(&[(*key, 1, None)]),
+                Kinds::Uniform(Kind::Put),
+                SeqNo(i as u64 + 1),
+            );
         }
         keys.sort_unstable();
         let all = memtable.estimate_versions(&KeyRange::all_words());
@@ -184,13 +188,13 @@ fn check_prefix(memtable: &Memtable, arrival: Arrival, published: u64, from: u64
         && found < count
     {
         let EntryKey::Words(words, 2) = entry.key() else { panic!("two words") };
-        let (key, seq) = (words[0], entry.seq());
+        let (key, seq) = (words[0], entry.seq().0);
         assert!(key >= from && last < Some((key, u64::MAX - seq)), "in order, and each once");
         assert_eq!((key, words[1]), (arrival.key(seq - 1), !key), "the key of its number");
         assert_eq!(entry.word(0), Some(seq * 3));
         assert_eq!(entry.bytes(1), Some(&seq.to_le_bytes()[..]));
         (last, highest) = (Some((key, u64::MAX - seq)), key);
-        found += usize::from(seq <= published);
+        found += usize::from(seq <= SeqNo(published).0);
         cursor.advance();
     }
     let whole = cursor.entry().is_none();
@@ -226,7 +230,7 @@ fn three_readers_beside_a_writer_see_all_that_was_published_before_they_came() {
                     words.push(Some(i * 3));
                     let Column::Bytes(bytes) = &mut batch.values[1] else { unreachable!() };
                     bytes.push(Some(&i.to_le_bytes()));
-                    memtable.insert(&batch, Kinds::Uniform(Kind::Put), i);
+                    memtable.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(i));
                     published.store(i, Release);
                 }
             });
@@ -244,9 +248,12 @@ fn three_readers_beside_a_writer_see_all_that_was_published_before_they_came() {
                         for n in 0..if cfg!(miri) { 3 } else { 20 }.min(now) {
                             let i = some(pass + n * READERS);
                             let key = arrival.key(i);
-                            let entry = memtable.find(KeyRef::Words(&[key, !key]), i + 1);
+                            let entry = memtable.find(KeyRef::Words(&[key, !key]), SeqNo(i + 1));
                             let entry = entry.expect("what was published is found");
-                            assert_eq!((entry.seq(), entry.word(0)), (i + 1, Some(3 * (i + 1))));
+                            assert_eq!(
+                                (entry.seq(), entry.word(0)),
+                                (SeqNo(i + 1), Some(3 * (i + 1)))
+                            );
                         }
                         pass += READERS;
                     }
@@ -304,13 +311,13 @@ proptest! {
                 model.insert((key, u64::MAX - seq), (kind, row));
             }
             batch.values = vec![Column::Bytes(strings), Column::Words(words)];
-            memtable.insert(&batch, Kinds::Each(&kinds), seq);
+            memtable.insert(&batch, Kinds::Each(&kinds), SeqNo(seq));
         }
         let read = |e: EntryRef<'_>| (e.kind(), (e.word(1), e.bytes(0).map(<[u8]>::to_vec)));
         let mut cursor = memtable.cursor_at_start();
         for ((key, inverse), row) in &model {
             let entry = cursor.entry().expect("as many as in the model");
-            prop_assert_eq!((entry.key().to_key(), entry.seq()), (key.clone(), u64::MAX - inverse));
+            prop_assert_eq!((entry.key().to_key(), entry.seq()), (key.clone(), SeqNo(u64::MAX - inverse)));
             prop_assert_eq!(&read(entry), row);
             cursor.advance();
         }
@@ -321,7 +328,7 @@ proptest! {
                 let key = key_of(key_shape, i);
                 let want = model.range((key.clone(), u64::MAX - snapshot)..).next();
                 let want = want.filter(|((k, _), _)| *k == key).map(|(_, row)| row.clone());
-                prop_assert_eq!(memtable.find(key.as_ref(), snapshot).map(read), want);
+                prop_assert_eq!(memtable.find(key.as_ref(), SeqNo(snapshot)).map(read), want);
             }
         }
     }
@@ -351,11 +358,11 @@ fn an_increment_knows_what_it_makes_with_all_before_it() {
             batch.keys.push(KeyRef::Words(&[key]));
             let Column::Words(column) = &mut batch.values[0] else { unreachable!("a word") };
             column.push(word);
-            memtable.insert(&batch, Kinds::Uniform(kind), seq);
+            memtable.insert(&batch, Kinds::Uniform(kind), SeqNo(seq));
             let versions = &mut model[key as usize];
             versions.push((kind, word));
-            let newest = memtable.find(KeyRef::Words(&[key]), seq).unwrap();
-            assert_eq!(newest.seq(), seq);
+            let newest = memtable.find(KeyRef::Words(&[key]), SeqNo(seq)).unwrap();
+            assert_eq!(newest.seq(), SeqNo(seq));
             if kind != Kind::Merge {
                 assert_eq!(newest.whole(), None);
                 continue;
@@ -379,7 +386,7 @@ fn an_increment_knows_what_it_makes_with_all_before_it() {
             batch.keys.push(KeyRef::Words(&[key]));
             let Column::Words(column) = &mut batch.values[0] else { unreachable!("a word") };
             column.push(Some(int_to_word(int)));
-            memtable.insert(&batch, Kinds::Uniform(Kind::Merge), seq);
+            memtable.insert(&batch, Kinds::Uniform(Kind::Merge), SeqNo(seq));
             memtable.first_version(KeyRef::Words(&[key])).unwrap().whole()
         };
         if merge == Merge::AddInt {
@@ -387,14 +394,15 @@ fn an_increment_knows_what_it_makes_with_all_before_it() {
             assert!(add(30, most, 2000).is_some());
             assert_eq!(add(30, most, 2001), None, "it may come back, added up in another order");
         }
-        memtable.delete_range(KeyRange::prefix_words(&[1]), 2002);
+        memtable.delete_range(KeyRange::prefix_words(&[1]), SeqNo(2002));
         let put = |word: u64| Some(Whole { word, kind: Kind::Put as u8 });
         let (five, seven) = (int_to_word(5), int_to_word(7));
         assert_eq!(add(1, 5, 2003), put(five), "what lies before it is deleted");
         assert_eq!(add(1, 7, 2004), put(merge.apply(five, seven).unwrap()));
         let other = Whole { word: five, kind: Kind::Merge as u8 };
         assert_eq!(add(9, 5, 2005), Some(other), "of others nothing is");
-        (2006..2016).for_each(|seq| memtable.delete_range(KeyRange::prefix_words(&[20]), seq));
+        (2006..2016)
+            .for_each(|seq| memtable.delete_range(KeyRange::prefix_words(&[20]), SeqNo(seq)));
         assert_eq!(add(9, 5, 2020), None, "of many ranges none is looked at");
     }
 }

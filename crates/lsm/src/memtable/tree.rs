@@ -20,6 +20,7 @@
 
 use super::arena::{BytesArena, WordArena, load, store};
 use super::node::{HEADER, NodeKey, SEQ_STORED_MAX, SLOTS, SlotOrder, meta};
+use base::SeqNo;
 use env::sync::atomic::AtomicU64;
 use env::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::marker::PhantomData;
@@ -164,7 +165,7 @@ impl<N: NodeKey> Tree<'_, N> {
         stride: usize,
         order: SlotOrder,
         probe: N::Probe<'_>,
-        seq: u64,
+        seq: SeqNo,
     ) -> usize {
         N::rank(&node[HEADER..], stride, order, self.bytes, probe, seq)
     }
@@ -175,7 +176,7 @@ impl<N: NodeKey> Tree<'_, N> {
     fn descend(
         &self,
         probe: N::Probe<'_>,
-        seq: u64,
+        seq: SeqNo,
         step: impl FnMut(u32, SlotOrder, usize),
     ) -> u32 {
         let pick = |node: &[AtomicU64], order| {
@@ -214,7 +215,7 @@ impl<N: NodeKey> Tree<'_, N> {
 
     /// The first entry at or after (`probe`, `seq`).
     #[inline]
-    pub(super) fn seek(&self, probe: N::Probe<'_>, seq: u64) -> Option<Place> {
+    pub(super) fn seek(&self, probe: N::Probe<'_>, seq: SeqNo) -> Option<Place> {
         let mut leaf = self.descend(probe, seq, |_, _, _| ());
         loop {
             let node = self.words.at(leaf);
@@ -325,12 +326,12 @@ impl<N: NodeKey> Tree<'_, N> {
         place.leaf + HEADER as u32 + place.slot * self.stride as u32
     }
 
-    fn is_before(&self, address: u32, probe: N::Probe<'_>, seq: u64) -> bool {
+    fn is_before(&self, address: u32, probe: N::Probe<'_>, seq: SeqNo) -> bool {
         N::is_before(self.words.at(address), self.bytes, probe, seq)
     }
 
     /// Leaf for an insertion: that of the last one, if (`probe`, `seq`) belongs there as well.
-    fn point(&self, finger: &mut Finger, probe: N::Probe<'_>, seq: u64) -> u32 {
+    fn point(&self, finger: &mut Finger, probe: N::Probe<'_>, seq: SeqNo) -> u32 {
         if let Some(last) = finger.last
             && self.is_before(self.slot_address(last), probe, seq)
             && (finger.upper == NIL || !self.is_before(finger.upper, probe, seq))
@@ -356,7 +357,7 @@ impl<N: NodeKey> Tree<'_, N> {
         finger: &mut Finger,
         free: &mut u32,
         probe: N::Probe<'_>,
-        seq: u64,
+        seq: SeqNo,
         write: impl FnOnce(&[AtomicU64], Behind),
     ) {
         let leaf = self.point(finger, probe, seq);

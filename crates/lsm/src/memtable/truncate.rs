@@ -1,12 +1,12 @@
 //! Copies a memtable in its state before its last writes: a transaction rolls back to it.
 
 use super::{EntryRef, Kinds, Memtable};
-use base::Batch;
+use base::{Batch, SeqNo};
 
 impl Memtable {
     /// Copies the versions and range tombstones whose number is at most `seq` into a memtable.
     #[must_use]
-    pub fn up_to(&self, seq: u64) -> Self {
+    pub fn up_to(&self, seq: SeqNo) -> Self {
         let older = Self::new(&self.shape);
         for tombstone in self.range_tombstones().iter().filter(|one| one.seq <= seq) {
             older.delete_range(tombstone.range.clone(), tombstone.seq);
@@ -58,7 +58,7 @@ mod tests {
             let (memtable, mut then) = (Memtable::new(&shape), Vec::new());
             for seq in 1..200_u64 {
                 if seq % 40 == 0 && key != KeyShape::Bytes {
-                    memtable.delete_range(KeyRange::prefix_words(&[seq % 7]), seq);
+                    memtable.delete_range(KeyRange::prefix_words(&[seq % 7]), SeqNo(seq));
                 } else {
                     let mut batch = Batch::new(&shape);
                     for row in 0..seq % 5 + 1 {
@@ -81,16 +81,16 @@ mod tests {
                         }
                     }
                     let kind = if seq % 3 == 0 { Kind::Delete } else { Kind::Put };
-                    memtable.insert(&batch, Kinds::Uniform(kind), seq);
+                    memtable.insert(&batch, Kinds::Uniform(kind), SeqNo(seq));
                 }
                 then.push(all(&memtable));
             }
             for (i, then) in then.iter().enumerate() {
-                let older = memtable.up_to(i as u64 + 1);
+                let older = memtable.up_to(SeqNo(i as u64 + 1));
                 assert_eq!(all(&older), *then, "up to {}", i + 1);
-                assert!(older.seq_max() <= i as u64 + 1);
+                assert!(older.seq_max() <= SeqNo(i as u64 + 1));
             }
-            assert!(memtable.up_to(0).is_empty());
+            assert!(memtable.up_to(SeqNo::ZERO).is_empty());
         }
     }
 }

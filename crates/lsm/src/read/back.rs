@@ -18,7 +18,7 @@ use super::source::{CHUNK_ROWS, WINDOW_BLOCKS, WINDOW_BYTES, read_window};
 use super::{ReadAt, SuperVersion};
 use crate::error::Result;
 use crate::table::{Fill, Table};
-use base::{Batch, Key, KeyRange, Projection};
+use base::{Batch, Key, KeyRange, Projection, SeqNo};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -155,7 +155,7 @@ impl RunView {
     fn fence_below(
         &self,
         rest: &KeyRange,
-        snapshot: u64,
+        snapshot: SeqNo,
         wanted: usize,
         fill: Fill,
     ) -> Result<Option<Key>> {

@@ -6,7 +6,9 @@ use crate::rows::Rows;
 use crate::run_writer::RunWriter;
 use crate::table::{BlockCache, Table, TableOptions};
 use crate::version::{Run, Version};
-use base::{Batch, BlockFilter, Column, ColumnRanges, ColumnShape, KeyShape, Keys, Projection};
+use base::{
+    Batch, BlockFilter, Column, ColumnRanges, ColumnShape, KeyShape, Keys, Projection, SeqNo,
+};
 use env::{Env, MemoryEnv, ReadCounts};
 
 const ROWS: u64 = 16_000;
@@ -45,7 +47,7 @@ impl Cold {
             Context::new(machine, cache, vec!["/t".into()], options, direct, base::TableId(1));
         let context = Arc::new(context);
         let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
-        let mut writer = RunWriter::new(&context, &shape, true, 0);
+        let mut writer = RunWriter::new(&context, &shape, true, SeqNo::ZERO);
         for start in (0..ROWS).step_by(1000) {
             let mut rows = Rows::new(&shape);
             for key in start..start + 1000 {
@@ -68,7 +70,7 @@ impl Cold {
             active,
             Vec::new(),
             Arc::new(version),
-            0,
+            SeqNo::ZERO,
             ReadThresholds::TINY,
         ));
         Self { env, context, view, tables: count }
@@ -78,7 +80,7 @@ impl Cold {
     fn counted(&self, f: impl FnOnce(&SuperVersion, ReadAt<'_>, &mut Batch)) -> ReadCounts {
         let before = self.env.reads();
         let mut out = Batch::new(self.view.shape());
-        f(&self.view, ReadAt::snapshot(1), &mut out);
+        f(&self.view, ReadAt::snapshot(SeqNo(1)), &mut out);
         let after = self.env.reads();
         ReadCounts {
             calls: after.calls - before.calls,
@@ -189,7 +191,8 @@ fn a_long_scan_reads_much_at_once_and_nothing_twice() {
     let blocks = ROWS / BLOCK_ROWS;
     let cold = Cold::new();
     let by_cursor = cold.counted(|view, _, out| {
-        let view = cold.view.cursor(&cold.context, view.all(), 1, None, Projection::ALL, None);
+        let view =
+            cold.view.cursor(&cold.context, view.all(), SeqNo(1), None, Projection::ALL, None);
         let mut cursor = view;
         while cursor.next_batch(100, out).unwrap() {}
         assert_eq!(out.rows as u64, ROWS);
@@ -259,7 +262,7 @@ fn scans_leave_the_cache_to_those_who_look_up() {
         out.clear();
         view.scan_back_into(&view.all(), at, Projection::KEYS, usize::MAX, out).unwrap();
         let mut cursor =
-            cold.view.cursor(&cold.context, view.all(), 1, None, Projection::KEYS, None);
+            cold.view.cursor(&cold.context, view.all(), SeqNo(1), None, Projection::KEYS, None);
         while cursor.next_batch(500, out).unwrap() {}
         view.first_words(at, &mut |_| ()).unwrap();
         assert_eq!(view.count_in(&view.all(), at).unwrap(), ROWS);
@@ -294,7 +297,7 @@ fn a_scan_reads_only_blocks_that_may_have_wanted_rows() {
     let filter = Arc::new(BlockFilter::new(columns));
     let before = cold.env.reads();
     let (all, p) = (KeyRange::all_words(), Projection::ALL);
-    let mut cursor = cold.view.cursor(&cold.context, all, 1, None, p, Some(&filter));
+    let mut cursor = cold.view.cursor(&cold.context, all, SeqNo(1), None, p, Some(&filter));
     let mut out = Batch::new(cold.view.shape());
     while cursor.next_batch(1000, &mut out).unwrap() {}
     // A value comes back after 256 rows. The blocks that have it are read, and no others.

@@ -4,7 +4,7 @@ use super::{SuperVersion, exactly};
 use crate::error::Result;
 use crate::table::{Fill, RangeTombstone};
 use base::mark::{Mark, hit};
-use base::{KeyRange, KeyRef, Kind};
+use base::{KeyRange, KeyRef, Kind, SeqNo};
 
 impl SuperVersion {
     /// Whether a write of `key` by a transaction that read at `since` conflicts with a version that
@@ -12,7 +12,7 @@ impl SuperVersion {
     ///
     /// # Errors
     /// A failed read, or corruption.
-    pub fn conflicts(&self, key: KeyRef<'_>, since: u64, kind: Kind) -> Result<bool> {
+    pub fn conflicts(&self, key: KeyRef<'_>, since: SeqNo, kind: Kind) -> Result<bool> {
         let clashes = |newer: u8| kind != Kind::Merge || newer != Kind::Merge as u8;
         if self.is_deleted_since(since, |tombstone| tombstone.range.contains(key)) {
             hit(Mark::ConflictWithRange);
@@ -31,7 +31,7 @@ impl SuperVersion {
             }
         }
         for run in self.runs.iter().filter(|run| run.seq_max > since) {
-            let mut found = run.find(key, u64::MAX)?;
+            let mut found = run.find(key, SeqNo::MAX)?;
             while let Some(version) = found {
                 if version.block.seq(version.row) <= since {
                     break;
@@ -46,7 +46,7 @@ impl SuperVersion {
     }
 
     /// Whether a range tombstone newer than `since` meets a condition.
-    fn is_deleted_since(&self, since: u64, meets: impl Fn(&RangeTombstone) -> bool) -> bool {
+    fn is_deleted_since(&self, since: SeqNo, meets: impl Fn(&RangeTombstone) -> bool) -> bool {
         let newer = |tombstone: &RangeTombstone| tombstone.seq > since && meets(tombstone);
         self.tombstones.iter().any(newer)
             || (self.active.has_range_tombstones()
@@ -57,7 +57,7 @@ impl SuperVersion {
     ///
     /// # Errors
     /// A failed read, or corruption.
-    pub fn changed_in(&self, range: &KeyRange, since: u64) -> Result<bool> {
+    pub fn changed_in(&self, range: &KeyRange, since: SeqNo) -> Result<bool> {
         if range.is_empty() {
             return Ok(false); // also where a range tombstone lies around it
         }
@@ -84,7 +84,7 @@ impl SuperVersion {
             }
         }
         for run in self.runs.iter().filter(|run| run.seq_max > since) {
-            for table in run.tables_in(range, u64::MAX) {
+            for table in run.tables_in(range, SeqNo::MAX) {
                 if table.meta().seq_max() <= since {
                     continue;
                 }
@@ -105,7 +105,7 @@ impl SuperVersion {
     ///
     /// # Errors
     /// A failed read, or corruption.
-    pub fn changed(&self, key: KeyRef<'_>, since: u64) -> Result<bool> {
+    pub fn changed(&self, key: KeyRef<'_>, since: SeqNo) -> Result<bool> {
         self.changed_in(&exactly(key), since)
     }
 }

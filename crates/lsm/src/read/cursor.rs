@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::table::Fill;
-use base::{Batch, BlockFilter, KeyRange, Projection};
+use base::{Batch, BlockFilter, KeyRange, Projection, SeqNo};
 use std::sync::Arc;
 
 /// Bytes of byte strings in a batch, about: where rows are long a batch holds few.
@@ -42,7 +42,7 @@ impl SuperVersion {
         self: &Arc<Self>,
         _: &Context,
         range: KeyRange,
-        snapshot: u64,
+        snapshot: SeqNo,
         overlay: Option<Arc<Memtable>>,
         projection: Projection,
         filter: Option<&Arc<BlockFilter>>,

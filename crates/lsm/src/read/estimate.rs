@@ -12,7 +12,7 @@
 use super::{Covers, ReadAt, SuperVersion};
 use crate::memtable::Memtable;
 use crate::table::Table;
-use base::{Key, KeyRange};
+use base::{Key, KeyRange, SeqNo};
 
 /// About how much a range holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ const COVERS_MAX: usize = 64;
 
 impl Covers {
     /// The pieces of `range` in which rows up to number `seq_max` may be seen.
-    fn outside(&self, range: &KeyRange, seq_max: u64) -> Vec<KeyRange> {
+    fn outside(&self, range: &KeyRange, seq_max: SeqNo) -> Vec<KeyRange> {
         let mut pieces = vec![range.clone()];
         for over in self.0.iter().filter(|one| seq_max < one.seq).take(COVERS_MAX) {
             let KeyRange { lower, upper } = &over.range;

@@ -6,7 +6,7 @@ use super::{ReadAt, SuperVersion, columns};
 use crate::error::Result;
 use crate::memtable::EntryRef;
 use crate::table::read_values;
-use base::{Batch, KeyRef, Kind, Projection};
+use base::{Batch, KeyRef, Kind, Projection, SeqNo};
 
 pub(super) const DELETE: u8 = Kind::Delete as u8;
 pub(super) const PUT: u8 = Kind::Put as u8;
@@ -26,7 +26,7 @@ impl SuperVersion {
         if self.has_tombstones(at) {
             return self.get_folded(key, at, projection, out);
         }
-        let own = at.own().and_then(|own| own.find(key, u64::MAX));
+        let own = at.own().and_then(|own| own.find(key, SeqNo::MAX));
         let entry = own.or_else(|| self.memtables().find_map(|m| m.find(key, at.snapshot)));
         if let Some(entry) = entry {
             return match entry.kind() {
@@ -80,12 +80,12 @@ impl SuperVersion {
         let shape = self.shape();
         let cover = match self.has_tombstones(at) {
             true => self.cover_over(key, at),
-            false => 0,
+            false => SeqNo::ZERO,
         };
         fold.reset();
         if let Some(own) = at.own() {
             let tombstones = own.range_tombstones();
-            let mut entry = own.find(key, u64::MAX);
+            let mut entry = own.find(key, SeqNo::MAX);
             while let Some(version) = entry.filter(|e| !is_own_hidden(&tombstones, *e)) {
                 if let Some(whole) = version.whole() {
                     if fold.add(shape, projection, whole.kind, &whole) {

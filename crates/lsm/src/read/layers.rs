@@ -21,7 +21,9 @@ use crate::codec::runs::RunRange;
 use crate::error::Result;
 use crate::memtable::{EntryKey, Memtable};
 use crate::table::Block;
-use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Projection, Shape};
+use base::{
+    Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Projection, SeqNo, Shape,
+};
 
 /// The newest version of a key in one source.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +81,7 @@ impl Layers {
     }
 
     /// Adds the rows of `word` in a memtable; `false` where the merge has to handle them.
-    pub(super) fn add_memtable(&mut self, memtable: &Memtable, word: u64, snapshot: u64) -> bool {
+    pub(super) fn add_memtable(&mut self, memtable: &Memtable, word: u64, snapshot: SeqNo) -> bool {
         let mut cursor = memtable.cursor(KeyRef::Words(&[word]));
         while let Some(entry) = cursor.entry() {
             let EntryKey::Words([first, second, ..], _) = entry.key() else { return false };
@@ -97,7 +99,7 @@ impl Layers {
     }
 
     /// Adds all rows of a word that a run holds; `false` if that has to be left to the merge.
-    pub(super) fn add_rows(&mut self, block: &Block, found: &RunRange, snapshot: u64) -> bool {
+    pub(super) fn add_rows(&mut self, block: &Block, found: &RunRange, snapshot: SeqNo) -> bool {
         let mut seconds = std::mem::take(&mut self.seconds);
         seconds.clear();
         seconds.resize(found.rows.len(), 0);
@@ -258,8 +260,8 @@ impl SuperVersion {
     pub(super) fn layers_in_memory<'a>(
         &'a self,
         at: ReadAt<'a>,
-    ) -> impl Iterator<Item = (&'a Memtable, u64)> {
-        let own = at.own().map(|own| (own, u64::MAX));
+    ) -> impl Iterator<Item = (&'a Memtable, SeqNo)> {
+        let own = at.own().map(|own| (own, SeqNo::MAX));
         own.into_iter().chain(self.memtables().map(move |memtable| (&**memtable, at.snapshot)))
     }
 }

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::memtable::{Memtable, compare_rows, is_sorted, sort};
 use crate::rows::key_at;
 use crate::table::{Fill, Table};
-use base::{Batch, KeyRef, Keys, Projection, Shape, WORDS_MAX};
+use base::{Batch, KeyRef, Keys, Projection, SeqNo, Shape, WORDS_MAX};
 use std::sync::Arc;
 
 /// Keys looked up together: bounds the blocks held at once.
@@ -166,7 +166,7 @@ fn locate_in_run(
     run: &RunView,
     keys: &Keys,
     open: &mut Vec<u32>,
-    snapshot: u64,
+    snapshot: SeqNo,
     places: &mut RowLocations<'_>,
     thresholds: ReadThresholds,
 ) -> Result<()> {
@@ -184,7 +184,7 @@ fn locate_in_run(
 struct RunLookup<'a> {
     run: &'a RunView,
     keys: &'a Keys,
-    snapshot: u64,
+    snapshot: SeqNo,
 }
 
 /// The blocks that may hold keys.
@@ -286,7 +286,7 @@ impl RunLookup<'_> {
 
 impl RowLocations<'_> {
     /// Looks a key up in a run by itself.
-    fn find(&mut self, run: &RunView, i: u32, key: KeyRef<'_>, snapshot: u64) -> Result<()> {
+    fn find(&mut self, run: &RunView, i: u32, key: KeyRef<'_>, snapshot: SeqNo) -> Result<()> {
         if let Some(found) = run.find(key, snapshot)? {
             let repeats = run.tables[found.table].meta().summary.repeats > 0;
             let block = self.hold(found.block);
@@ -301,7 +301,7 @@ pub(super) fn holds_many(
     run: &RunView,
     shape: &Shape,
     keys: &Keys,
-    snapshot: u64,
+    snapshot: SeqNo,
     thresholds: ReadThresholds,
 ) -> Result<Vec<bool>> {
     let mut open: Vec<u32> = (0..keys.len() as u32).collect();

@@ -15,7 +15,7 @@ use super::source::{RowSource, Source};
 use crate::error::Result;
 use crate::rows::Rows;
 use crate::search::lower_bound_near;
-use base::{KeyRef, Keys, Shape, WORDS_MAX};
+use base::{KeyRef, Keys, SeqNo, Shape, WORDS_MAX};
 use env::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(crate) struct Heads<'a> {
     pub(crate) heads: Vec<Head<'a>>,
     passed: ScanDebt,
     /// The reader's snapshot; `None` if all versions are wanted.
-    snapshot: Option<u64>,
+    snapshot: Option<SeqNo>,
 }
 
 /// The first two words of a row, in the order of keys.
@@ -74,7 +74,7 @@ pub(super) fn front(columns: &[Vec<u64>], row: usize) -> u128 {
 
 impl<'a> Head<'a> {
     /// Reads the next chunk; `false` at the end.
-    fn fill(&mut self, snapshot: Option<u64>) -> Result<bool> {
+    fn fill(&mut self, snapshot: Option<SeqNo>) -> Result<bool> {
         let last = match snapshot {
             Some(_) if self.len > 0 && !self.source.is_plain() => {
                 Some(self.rows.keys.get(self.len - 1))
@@ -147,7 +147,7 @@ impl<'a> Head<'a> {
         self.source.is_plain()
     }
 
-    pub(crate) fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> SeqNo {
         self.rows.seq(self.at)
     }
 }
@@ -158,7 +158,7 @@ impl<'a> Heads<'a> {
     pub(crate) fn new(
         shape: &Shape,
         sources: Vec<Source<'a>>,
-        snapshot: Option<u64>,
+        snapshot: Option<SeqNo>,
     ) -> Result<Self> {
         let mut heads = Vec::with_capacity(sources.len());
         let mut passed = ScanDebt::default();

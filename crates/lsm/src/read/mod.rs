@@ -44,7 +44,7 @@ pub use thresholds::ReadThresholds;
 use crate::memtable::Memtable;
 use crate::table::RangeTombstone;
 use crate::version::{Run, Version};
-use base::{KeyRange, KeyRef, Shape};
+use base::{KeyRange, KeyRef, SeqNo, Shape};
 use env::sync::atomic::{AtomicU64, Ordering};
 use runs::RunView;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub struct SuperVersion {
     /// The tables.
     pub version: Arc<Version>,
     /// Snapshots older than this may miss versions that compaction dropped.
-    pub oldest_readable: u64,
+    pub oldest_readable: SeqNo,
     /// Runs that hold tables, newest first.
     runs: Vec<RunView>,
     /// How many of them lie in level 0.
@@ -76,7 +76,7 @@ pub struct SuperVersion {
 #[derive(Clone, Copy, Debug)]
 pub struct ReadAt<'a> {
     /// Versions with a larger sequence number are not seen.
-    pub snapshot: u64,
+    pub snapshot: SeqNo,
     /// A transaction's own writes: all seen, and newer than everything else.
     pub overlay: Option<&'a Memtable>,
 }
@@ -84,7 +84,7 @@ pub struct ReadAt<'a> {
 impl<'a> ReadAt<'a> {
     /// Without a transaction's writes.
     #[must_use]
-    pub fn snapshot(snapshot: u64) -> Self {
+    pub fn snapshot(snapshot: SeqNo) -> Self {
         Self { snapshot, overlay: None }
     }
 
@@ -100,7 +100,7 @@ impl SuperVersion {
         active: Arc<Memtable>,
         sealed: Vec<Arc<Memtable>>,
         version: Arc<Version>,
-        oldest_readable: u64,
+        oldest_readable: SeqNo,
         thresholds: ReadThresholds,
     ) -> Self {
         let level0 = version.level0.iter().map(|(_, run)| run);
@@ -195,7 +195,7 @@ impl SuperVersion {
     }
 
     /// The range tombstones that reach into `range` and that the reader sees. A transaction's own
-    /// read as number [`u64::MAX`]: they hide everything but its own rows.
+    /// read as number [`SeqNo::MAX`]: they hide everything but its own rows.
     fn covers(&self, at: ReadAt<'_>, range: &KeyRange) -> Covers {
         let mut covers = Vec::new();
         if !self.has_tombstones(at) {
@@ -209,7 +209,7 @@ impl SuperVersion {
         if let Some(overlay) = at.overlay.filter(|overlay| overlay.has_range_tombstones()) {
             let own = overlay.range_tombstones();
             let own = own.iter().filter(|t| reaches(t)).cloned();
-            covers.extend(own.map(|tombstone| RangeTombstone { seq: u64::MAX, ..tombstone }));
+            covers.extend(own.map(|tombstone| RangeTombstone { seq: SeqNo::MAX, ..tombstone }));
         }
         let seen = |t: &&RangeTombstone| t.seq <= at.snapshot && reaches(t);
         if self.active.has_range_tombstones() {
@@ -222,19 +222,19 @@ impl SuperVersion {
 
 impl SuperVersion {
     /// As [`Covers::over`], of one key, at the cost of a look at each tombstone.
-    fn cover_over(&self, key: KeyRef<'_>, at: ReadAt<'_>) -> u64 {
+    fn cover_over(&self, key: KeyRef<'_>, at: ReadAt<'_>) -> SeqNo {
         let newest = |tombstones: &[RangeTombstone]| {
             let over = tombstones.iter().filter(|t| t.seq <= at.snapshot && t.range.contains(key));
-            over.map(|tombstone| tombstone.seq).max().unwrap_or(0)
+            over.map(|tombstone| tombstone.seq).max().unwrap_or(SeqNo::ZERO)
         };
         if let Some(overlay) = at.overlay.filter(|overlay| overlay.has_range_tombstones())
             && overlay.range_tombstones().iter().any(|tombstone| tombstone.range.contains(key))
         {
-            return u64::MAX;
+            return SeqNo::MAX;
         }
         let active = match self.active.has_range_tombstones() {
             true => newest(&self.active.range_tombstones()),
-            false => 0,
+            false => SeqNo::ZERO,
         };
         active.max(newest(&self.tombstones))
     }
@@ -250,9 +250,9 @@ impl Covers {
     }
 
     /// Rows of this key with a smaller number are deleted; 0 where no tombstone lies over it.
-    fn over(&self, key: KeyRef<'_>) -> u64 {
+    fn over(&self, key: KeyRef<'_>) -> SeqNo {
         let over = self.0.iter().filter(|tombstone| tombstone.range.contains(key));
-        over.map(|tombstone| tombstone.seq).max().unwrap_or(0)
+        over.map(|tombstone| tombstone.seq).max().unwrap_or(SeqNo::ZERO)
     }
 }
 

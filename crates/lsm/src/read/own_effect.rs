@@ -58,7 +58,9 @@ impl Memtable {
 mod tests {
     use super::*;
     use crate::memtable::Kinds;
-    use base::{Column, ColumnShape, KeyRef, KeyShape, Merge, Shape, int_to_word, word_to_int};
+    use base::{
+        Column, ColumnShape, KeyRef, KeyShape, Merge, SeqNo, Shape, int_to_word, word_to_int,
+    };
 
     #[test]
     fn a_fold_says_what_all_versions_together_say() {
@@ -75,7 +77,7 @@ mod tests {
             batch.keys.push(KeyRef::Words(&[key]));
             let Column::Words(column) = &mut batch.values[0] else { unreachable!("a word") };
             column.push(Some(int_to_word(value)));
-            memtable.insert(&batch, Kinds::Uniform(kind), seq);
+            memtable.insert(&batch, Kinds::Uniform(kind), SeqNo(seq));
             seq
         };
         write(1, Kind::Merge, 2);
@@ -87,7 +89,7 @@ mod tests {
         write(4, Kind::Delete, 0);
         write(4, Kind::Merge, 7);
         let last = write(5, Kind::Put, 1);
-        memtable.delete_range(KeyRange::prefix_words(&[5]), last + 1);
+        memtable.delete_range(KeyRange::prefix_words(&[5]), SeqNo(last + 1));
         let (rows, kinds) = memtable.fold();
         assert_eq!(rows.key_words(0), [1, 2, 3, 4]);
         assert_eq!(kinds, [Kind::Merge as u8, Kind::Put as u8, 0, Kind::Put as u8]);

@@ -15,7 +15,7 @@ use crate::codec::runs::RunRange;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::table::{Block, Fill};
-use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection};
+use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection, SeqNo};
 use std::sync::Arc;
 
 /// First words whose blocks are held together.
@@ -124,7 +124,7 @@ struct Adjacencies<'a> {
     /// Whether the shape and the projection are an adjacency's.
     fits: bool,
     /// Newest first.
-    memtables: Vec<(&'a Memtable, u64)>,
+    memtables: Vec<(&'a Memtable, SeqNo)>,
     /// Newest first.
     stages: Vec<Stage<'a>>,
     /// Of each word of the chunk.
@@ -139,7 +139,7 @@ struct Adjacencies<'a> {
 impl<'a> Stage<'a> {
     /// Finds the first block of each word and reads those blocks. Notes the words whose rows may
     /// lie in several tables.
-    fn seek(&mut self, words: &[u64], snapshot: u64, ways: &mut [Way]) -> Result<()> {
+    fn seek(&mut self, words: &[u64], snapshot: SeqNo, ways: &mut [Way]) -> Result<()> {
         self.probes.clear();
         let run = self.run;
         if self.ask_filter {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::memtable::{EntryRef, Whole};
 use crate::rows::key_at;
 use crate::table::{Block, Found, read_values};
-use base::{Batch, Keys, Projection, Shape, WORDS_MAX};
+use base::{Batch, Keys, Projection, SeqNo, Shape, WORDS_MAX};
 use std::sync::Arc;
 
 /// Where the row of a key was found.
@@ -67,7 +67,7 @@ pub(super) struct RowLocations<'a> {
     combined: Batch,
     /// For each key the number below which a range tombstone deletes versions. Empty if there are
     /// no range tombstones.
-    covers: Vec<u64>,
+    covers: Vec<SeqNo>,
     /// Bytes of the blocks and values.
     held_bytes: u64,
 }
@@ -87,13 +87,13 @@ impl<'a> RowLocations<'a> {
 
     /// Sets, for the keys numbered in `asked`, the number below which their versions are deleted; 0
     /// if none are.
-    pub(super) fn set_covers(&mut self, asked: &[u32], mut over: impl FnMut(u32) -> u64) {
-        self.covers.resize(self.of.len(), 0);
+    pub(super) fn set_covers(&mut self, asked: &[u32], mut over: impl FnMut(u32) -> SeqNo) {
+        self.covers.resize(self.of.len(), SeqNo::ZERO);
         asked.iter().for_each(|&i| self.covers[i as usize] = over(i));
     }
 
-    fn cover(&self, i: u32) -> u64 {
-        self.covers.get(i as usize).copied().unwrap_or(0)
+    fn cover(&self, i: u32) -> SeqNo {
+        self.covers.get(i as usize).copied().unwrap_or(SeqNo::ZERO)
     }
 
     /// Bytes that the locations so far point to, without memtables.
@@ -142,7 +142,7 @@ impl<'a> RowLocations<'a> {
     /// Records a key's newest version in a memtable, and the older ones there that count. Range
     /// tombstones do not delete a transaction's own versions (`is_own`).
     pub(super) fn add_entry(&mut self, i: u32, entry: EntryRef<'a>, is_own: bool) {
-        let cover = if is_own { 0 } else { self.cover(i) };
+        let cover = if is_own { SeqNo::ZERO } else { self.cover(i) };
         let mut entry = Some(entry);
         while let Some(version) = entry.filter(|_| self.is_open(i)) {
             if version.seq() < cover {
@@ -161,7 +161,7 @@ impl<'a> RowLocations<'a> {
     pub(super) fn add_row(&mut self, i: u32, block: u32, row: usize, repeats: bool) {
         let found_in = &self.blocks[block as usize];
         let cover = self.cover(i);
-        let is_deleted = cover > 0 && found_in.seq(row) < cover;
+        let is_deleted = cover > SeqNo::ZERO && found_in.seq(row) < cover;
         let kind = if is_deleted { DELETE } else { found_in.kind(row) };
         self.add(i, Version::Block(block, row as u32), kind);
         if repeats && self.is_merging(i) {

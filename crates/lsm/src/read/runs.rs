@@ -4,7 +4,7 @@ use crate::codec::runs::RunRange;
 use crate::error::Result;
 use crate::table::{Block, Fill, Table};
 use crate::version::Run;
-use base::{Key, KeyRange, KeyRef, Projection, WORDS_MAX};
+use base::{Key, KeyRange, KeyRef, Projection, SeqNo, WORDS_MAX};
 use std::sync::Arc;
 
 /// A run that holds tables.
@@ -17,7 +17,7 @@ pub(super) struct RunView {
     /// Only puts, and no key twice: every row is a row of the relation if its number is seen.
     pub(super) is_simple: bool,
     /// No row has a larger number.
-    pub(super) seq_max: u64,
+    pub(super) seq_max: SeqNo,
     /// Rows in all tables.
     pub(super) rows: u64,
     /// Upper bound of the rows that share a first word.
@@ -68,7 +68,12 @@ impl RunView {
             last_words: Vec::new(),
             last_bytes: Vec::new(),
             is_simple: summaries().all(|s| s.deletes + s.merges + s.repeats == 0),
-            seq_max: run.tables.iter().map(|table| table.meta().seq_max()).max().unwrap_or(0),
+            seq_max: run
+                .tables
+                .iter()
+                .map(|table| table.meta().seq_max())
+                .max()
+                .unwrap_or(SeqNo::ZERO),
             rows: summaries().map(|summary| summary.rows).sum(),
             first_word_rows_max: 0,
         };
@@ -132,7 +137,7 @@ impl RunView {
 
     /// Where the rows that begin with `word` begin, of a run without range tombstones.
     #[inline]
-    pub(super) fn start_of(&self, word: u64, snapshot: u64, ask_filter: bool) -> Start {
+    pub(super) fn start_of(&self, word: u64, snapshot: SeqNo, ask_filter: bool) -> Start {
         let prefix = [word];
         let key = KeyRef::Words(&prefix);
         let number = self.table_for(key);
@@ -163,7 +168,7 @@ impl RunView {
     pub(super) fn adjacency(
         &self,
         word: u64,
-        snapshot: u64,
+        snapshot: SeqNo,
         ask_filter: bool,
     ) -> Result<Adjacency> {
         let (table, number) = match self.start_of(word, snapshot, ask_filter) {
@@ -190,13 +195,13 @@ impl RunView {
 
     /// Whether every row of the run is visible unchanged.
     #[inline]
-    pub(super) fn is_plain_at(&self, snapshot: u64) -> bool {
+    pub(super) fn is_plain_at(&self, snapshot: SeqNo) -> bool {
         self.is_simple && self.seq_max <= snapshot
     }
 
     /// The newest version of exactly this key that the snapshot sees.
     #[inline]
-    pub(super) fn find(&self, key: KeyRef<'_>, snapshot: u64) -> Result<Option<Found>> {
+    pub(super) fn find(&self, key: KeyRef<'_>, snapshot: SeqNo) -> Result<Option<Found>> {
         self.find_toward(key, snapshot, Projection::KEYS)
     }
 
@@ -205,7 +210,7 @@ impl RunView {
     pub(super) fn find_toward(
         &self,
         key: KeyRef<'_>,
-        snapshot: u64,
+        snapshot: SeqNo,
         projection: Projection,
     ) -> Result<Option<Found>> {
         let mut number = self.table_for(key);
@@ -251,7 +256,7 @@ impl RunView {
     }
 
     /// Tables that may hold keys of `range` and that a snapshot sees.
-    pub(super) fn tables_in(&self, range: &KeyRange, snapshot: u64) -> Vec<Arc<Table>> {
+    pub(super) fn tables_in(&self, range: &KeyRange, snapshot: SeqNo) -> Vec<Arc<Table>> {
         let start = self.table_for(range.lower.as_ref());
         let rest = self.tables.get(start..).unwrap_or_default().iter();
         rest.take_while(|table| {
@@ -266,7 +271,7 @@ impl RunView {
     }
 
     /// Whether a table may hold keys of `range` that a snapshot sees; allocates nothing.
-    pub(super) fn may_reach(&self, range: &KeyRange, snapshot: u64) -> bool {
+    pub(super) fn may_reach(&self, range: &KeyRange, snapshot: SeqNo) -> bool {
         let start = self.table_for(range.lower.as_ref());
         for table in self.tables.get(start..).unwrap_or_default() {
             let first = table.meta().summary.first_key.as_ref();
@@ -283,7 +288,7 @@ impl RunView {
 
 impl Found {
     /// This version or the first older one that the snapshot sees.
-    fn at(self, run: &RunView, snapshot: u64) -> Result<Option<Self>> {
+    fn at(self, run: &RunView, snapshot: SeqNo) -> Result<Option<Self>> {
         let mut found = self;
         if found.block.seq_max() <= snapshot {
             return Ok(Some(found));

@@ -22,7 +22,7 @@ use super::{ReadAt, SuperVersion};
 use crate::error::Result;
 use crate::memtable::{Drawn, EntryRef, Memtable, SlotSpace};
 use crate::table::{Block, Fill, Table, read_values};
-use base::{Batch, KeyRef, Projection};
+use base::{Batch, KeyRef, Projection, SeqNo};
 
 /// Versions drawn before their blocks are read, at most.
 const ROUND_DRAWS: usize = 1024;
@@ -213,7 +213,7 @@ impl SuperVersion {
         let key = entry.key();
         let key = key.as_ref();
         for (newer, memtable) in self.sampled_memtables(at).take_while(|(i, _)| *i <= place) {
-            let snapshot = if newer == 0 { u64::MAX } else { at.snapshot };
+            let snapshot = if newer == 0 { SeqNo::MAX } else { at.snapshot };
             let found = memtable.find(key, snapshot);
             // In its own memtable it has to be what is found; in newer ones nothing may be.
             if found.map(|found| found.seq()) != (newer == place).then(|| entry.seq()) {
@@ -319,7 +319,7 @@ impl SuperVersion {
             return Ok(false);
         }
         for (place, memtable) in self.sampled_memtables(at) {
-            let snapshot = if place == 0 { u64::MAX } else { at.snapshot };
+            let snapshot = if place == 0 { SeqNo::MAX } else { at.snapshot };
             if memtable.find(key, snapshot).is_some() {
                 return Ok(false);
             }
@@ -429,7 +429,7 @@ impl RunView {
         block: &Block,
         row: usize,
         key: KeyRef<'_>,
-        snapshot: u64,
+        snapshot: SeqNo,
     ) -> Result<bool> {
         if self.tables[table].meta().summary.repeats == 0 {
             return Ok(true);

@@ -12,7 +12,7 @@ use super::{Covers, ReadAt, SuperVersion};
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::table::{Block, Fill};
-use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, Shape};
+use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, SeqNo, Shape};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -180,7 +180,7 @@ impl SuperVersion {
     pub(super) fn run_sources(
         &self,
         range: &KeyRange,
-        snapshot: u64,
+        snapshot: SeqNo,
         projection: Projection,
         fill: Fill,
         chunk_rows: usize,
@@ -207,7 +207,7 @@ impl SuperVersion {
     pub(super) fn shared_scan(
         &self,
         range: &KeyRange,
-        snapshot: u64,
+        snapshot: SeqNo,
         overlay: Option<&Arc<Memtable>>,
         projection: Projection,
     ) -> Result<VisibleScan<'static>> {
@@ -261,7 +261,7 @@ pub(super) enum Plan<'a> {
 /// all others.
 pub(super) struct Patch<'a> {
     memtable: &'a Memtable,
-    snapshot: u64,
+    snapshot: SeqNo,
     run: Option<&'a RunView>,
 }
 
@@ -386,7 +386,7 @@ fn append_block(
 pub(super) struct VisibleScan<'a> {
     pub(super) heads: Heads<'a>,
     shape: Shape,
-    snapshot: u64,
+    snapshot: SeqNo,
     covers: Covers,
     projection: Projection,
     fold: Fold,
@@ -403,7 +403,7 @@ impl<'a> VisibleScan<'a> {
     pub(super) fn new(
         version: &SuperVersion,
         sources: Vec<Source<'a>>,
-        snapshot: u64,
+        snapshot: SeqNo,
         covers: Covers,
         projection: Projection,
     ) -> Result<Self> {
@@ -543,11 +543,11 @@ impl<'a> VisibleScan<'a> {
     }
 
     /// A transaction's own rows carry the largest number there is and are seen by it.
-    fn visible_max(&self, seq: u64) -> u64 {
+    fn visible_max(&self, seq: SeqNo) -> SeqNo {
         if seq == crate::memtable::SEQ_STORED_MAX { seq } else { self.snapshot }
     }
 
-    fn is_covered(&self, key: KeyRef<'_>, seq: u64) -> bool {
+    fn is_covered(&self, key: KeyRef<'_>, seq: SeqNo) -> bool {
         !self.covers.is_empty() && is_deleted(self.covers.over(key), seq)
     }
 
@@ -557,7 +557,8 @@ impl<'a> VisibleScan<'a> {
         let head = &self.heads.heads[first];
         let key = head.rows.keys.get(head.at);
         let done = self.done.as_ref() == Some(&key);
-        let cover = if self.covers.is_empty() { 0 } else { self.covers.over(key.as_ref()) };
+        let cover =
+            if self.covers.is_empty() { SeqNo::ZERO } else { self.covers.over(key.as_ref()) };
         self.fold.reset();
         let mut next = Some(first);
         while let Some(i) = next {
@@ -593,7 +594,7 @@ impl<'a> VisibleScan<'a> {
 }
 
 /// Whether a row with number `seq` lies under a tombstone with number `cover` (0: none).
-pub(super) fn is_deleted(cover: u64, seq: u64) -> bool {
+pub(super) fn is_deleted(cover: SeqNo, seq: SeqNo) -> bool {
     // A transaction's own rows are hidden by its own tombstones before they come here.
     seq < cover && seq != crate::memtable::SEQ_STORED_MAX
 }

@@ -6,6 +6,7 @@ use crate::memtable::{
 };
 use crate::rows::Rows;
 use crate::table::{Block, Fill, RangeTombstone, Table};
+use base::SeqNo;
 use base::prefetch::prefetch_front;
 use base::{BlockFilter, Column, Key, KeyRange, KeyRef, Kind, Projection};
 use std::collections::VecDeque;
@@ -52,7 +53,7 @@ pub struct MemSource<M> {
     /// are, and hide what these range tombstones cover.
     own: Option<Arc<Vec<RangeTombstone>>>,
     /// Of each key only the versions visible at this snapshot.
-    snapshot: Option<u64>,
+    snapshot: Option<SeqNo>,
     /// The last entry that needs none of the older ones of its key.
     decided: Option<Place>,
     /// Memory for the entries of a chunk.
@@ -72,7 +73,7 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
     pub(crate) fn seen(
         memtable: M,
         range: KeyRange,
-        snapshot: u64,
+        snapshot: SeqNo,
         projection: Projection,
         chunk_rows: usize,
     ) -> Self {
@@ -82,7 +83,7 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
     fn of(
         memtable: M,
         range: KeyRange,
-        snapshot: Option<u64>,
+        snapshot: Option<SeqNo>,
         projection: Projection,
         chunk_rows: usize,
     ) -> Self {
@@ -154,7 +155,7 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
                 }
                 passed.end(memtable);
             }
-            out.seqs.push(if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() });
+            out.seqs.push(if self.own.is_some() { SEQ_STORED_MAX.0 } else { entry.seq().0 });
             out.kinds.push(kind);
             entry.append_key(&mut out.keys);
             if self.projection.values != 0 {
@@ -466,7 +467,7 @@ impl Source<'_> {
 
     /// Whether each of these rows, the next after `last`, decides its key for a reader at
     /// `snapshot`: a visible put or delete, and the only version here.
-    pub(crate) fn decides(&self, rows: &Rows, last: Option<&Key>, snapshot: u64) -> bool {
+    pub(crate) fn decides(&self, rows: &Rows, last: Option<&Key>, snapshot: SeqNo) -> bool {
         if self.is_plain() {
             return true;
         }
@@ -475,7 +476,7 @@ impl Source<'_> {
         }
         let first = || rows.keys.get(0);
         self.is_resolved()
-            || rows.seqs.iter().all(|seq| *seq <= snapshot)
+            || rows.seqs.iter().all(|&seq| SeqNo(seq) <= snapshot)
                 && last.is_none_or(|last| *last != first())
                 && (1..rows.len()).all(|row| compare_rows(&rows.keys, row - 1, row).is_ne())
     }
@@ -539,7 +540,7 @@ mod tests {
                 Column::Bytes(column) => column.push(text.as_deref()),
             }
         }
-        memtable.insert(&batch, Kinds::Uniform(kind), seq);
+        memtable.insert(&batch, Kinds::Uniform(kind), SeqNo(seq));
         (key, seq, kind as u8, word, text)
     }
 
@@ -551,7 +552,7 @@ mod tests {
         let version = |row: usize| {
             let word = words.validity.is_valid(row).then(|| words.words[row]);
             let text = texts.validity.is_valid(row).then(|| texts.get(row).to_vec());
-            (rows.keys.get(row), rows.seq(row), rows.kind(row), word, text)
+            (rows.keys.get(row), rows.seq(row).0, rows.kind(row), word, text)
         };
         (0..rows.len()).map(version).collect()
     }
@@ -599,7 +600,7 @@ mod tests {
             for is_last in [false, true, true] {
                 let range = range.clone();
                 let mut source =
-                    MemSource::seen(&memtable, range, snapshot, Projection::ALL, chunk_rows);
+                    MemSource::seen(&memtable, range, SeqNo(snapshot), Projection::ALL, chunk_rows);
                 if is_last {
                     source = source.into_last();
                     all.retain(|(_, _, kind, ..)| *kind != Kind::Delete as u8);

@@ -8,7 +8,7 @@ use crate::table::{BlockCache, Table, TableBuilder, TableMeta, TableOptions};
 use crate::version::{Run, Version};
 use base::{
     Batch, BlockFilter, Column, ColumnRanges, ColumnShape, Key, KeyShape, Keys, Kind, Merge,
-    Projection,
+    Projection, SeqNo,
 };
 use env::{Env, MemoryEnv};
 use proptest::prelude::*;
@@ -150,7 +150,7 @@ impl World {
             Step::Write(writes) => {
                 self.seq += 1;
                 let (batch, kinds, rows) = self.batch(writes);
-                self.active.insert(&batch, Kinds::Each(&kinds), self.seq);
+                self.active.insert(&batch, Kinds::Each(&kinds), SeqNo(self.seq));
                 for ((key, values), kind) in rows.into_iter().zip(kinds) {
                     self.model.entry(key).or_default().insert(0, (self.seq, kind, values));
                 }
@@ -160,7 +160,7 @@ impl World {
                 let (a, b) = (key_of(self.shape.key, *a), key_of(self.shape.key, *b));
                 let range = KeyRange { lower: a.clone(), upper: Some(b.clone()) };
                 if !range.is_empty() {
-                    self.active.delete_range(range, self.seq);
+                    self.active.delete_range(range, SeqNo(self.seq));
                     self.deleted.push((a, b, self.seq));
                 }
             }
@@ -228,7 +228,7 @@ impl World {
             }
             let summary = builder.finish().unwrap();
             let summary = summary.into();
-            let meta = TableMeta { id, folder, global_seq: 0, shared: None, summary };
+            let meta = TableMeta { id, folder, global_seq: SeqNo::ZERO, shared: None, summary };
             run.tables.push(Table::open(&self.context, &meta, &self.shape).unwrap());
             start = end.max(1);
         }
@@ -240,7 +240,7 @@ impl World {
             Arc::clone(&self.active),
             self.sealed.clone(),
             Arc::new(self.version.clone()),
-            0,
+            SeqNo::ZERO,
             ReadThresholds::TINY,
         ))
     }
@@ -312,7 +312,7 @@ impl Own {
             match step {
                 Step::Write(writes) => {
                     let (batch, kinds, rows) = world.batch(writes);
-                    own.memtable.insert(&batch, Kinds::Each(&kinds), seq);
+                    own.memtable.insert(&batch, Kinds::Each(&kinds), SeqNo(seq));
                     for ((key, values), kind) in rows.into_iter().zip(kinds) {
                         own.model.entry(key).or_default().insert(0, (seq, kind, values));
                     }
@@ -321,7 +321,7 @@ impl Own {
                     let (a, b) = (key_of(world.shape.key, *a), key_of(world.shape.key, *b));
                     if a < b {
                         let range = KeyRange { lower: a.clone(), upper: Some(b.clone()) };
-                        own.memtable.delete_range(range, seq);
+                        own.memtable.delete_range(range, SeqNo(seq));
                         own.deleted.push((a, b, seq));
                     }
                 }
@@ -346,7 +346,7 @@ fn rows_of(batch: &Batch) -> Vec<(Key, Values)> {
 fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
     let view = world.view();
     let overlay = with_own.then_some(&own.memtable);
-    let at = ReadAt { snapshot, overlay };
+    let at = ReadAt { snapshot: SeqNo(snapshot), overlay };
     let nothing = Own::new(world, &[]);
     let want = world.visible(snapshot, if with_own { own } else { &nothing });
     let all: Vec<(Key, Values)> = want.clone().into_iter().collect();
@@ -415,12 +415,12 @@ fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
 
     if !with_own {
         let mut cursor =
-            view.cursor(&world.context, world.all(), snapshot, None, Projection::ALL, None);
+            view.cursor(&world.context, world.all(), SeqNo(snapshot), None, Projection::ALL, None);
         let mut out = Batch::new(shape);
         while cursor.next_batch(3, &mut out).unwrap() {}
         assert_eq!(rows_of(&out), all, "cursor at {snapshot}");
         let mut cursor =
-            view.cursor(&world.context, world.all(), snapshot, None, Projection::KEYS, None);
+            view.cursor(&world.context, world.all(), SeqNo(snapshot), None, Projection::KEYS, None);
         let mut out = Batch::new(shape);
         while cursor.next_batch(1000, &mut out).unwrap() {}
         assert_eq!(out.rows, all.len());
@@ -519,7 +519,7 @@ fn words(seed: u64) -> impl FnMut() -> u64 {
 /// expected count.
 fn check_uniform(world: &World, own: &Own, snapshot: u64, draws: usize) {
     let view = world.view();
-    let at = ReadAt { snapshot, overlay: Some(&own.memtable) };
+    let at = ReadAt { snapshot: SeqNo(snapshot), overlay: Some(&own.memtable) };
     let want = world.visible(snapshot, own);
     let (mut sampled, mut counted) = (Batch::new(&world.shape), Batch::new(&world.shape));
     let p = Projection::KEYS;
@@ -577,13 +577,13 @@ fn the_last_row_left_is_found_among_the_deleted() {
     (0..40_000).for_each(|key| batch.keys.push(KeyRef::Words(&[key])));
     batch.rows = 40_000;
     (0..40_000).for_each(|_| batch.values[0].push_null());
-    world.active.insert(&batch, Kinds::Uniform(Kind::Put), 1);
+    world.active.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(1));
     world.apply(&Step::Sink(3));
     let mut kinds = vec![Kind::Delete as u8; 40_000];
     kinds[31_234] = Kind::Put as u8;
-    world.active.insert(&batch, Kinds::Each(&kinds), 2);
+    world.active.insert(&batch, Kinds::Each(&kinds), SeqNo(2));
     let mut out = Batch::new(&world.shape);
-    let at = ReadAt::snapshot(2);
+    let at = ReadAt::snapshot(SeqNo(2));
     world.view().sample_into(3, &mut words(1), at, Projection::KEYS, &mut out).unwrap();
     assert_eq!(out.key_words(0), [31_234; 3]);
 }
@@ -597,13 +597,13 @@ fn drawing_among_deleted_rows_of_a_memtable_ends_sooner_than_a_count_would() {
     (0..rows).for_each(|key| batch.keys.push(KeyRef::Words(&[key])));
     batch.rows = rows as usize;
     (0..rows).for_each(|_| batch.values[0].push_null());
-    world.active.insert(&batch, Kinds::Uniform(Kind::Put), 1);
+    world.active.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(1));
     let mut kinds = vec![Kind::Delete as u8; rows as usize];
     kinds[1234] = Kind::Put as u8;
-    world.active.insert(&batch, Kinds::Each(&kinds), 2);
+    world.active.insert(&batch, Kinds::Each(&kinds), SeqNo(2));
     let (mut draws, mut random) = (0, words(1));
     let mut out = Batch::new(&world.shape);
-    let at = ReadAt::snapshot(2);
+    let at = ReadAt::snapshot(SeqNo(2));
     let mut counted = || {
         draws += 1;
         random()
@@ -620,7 +620,7 @@ fn an_estimate_of_one_run_is_wrong_by_half_of_two_blocks() {
         let mut world = World::new(shape, 3);
         world.apply(&Step::Write((0..30).map(|key| (key, 1, key)).collect()));
         world.apply(&Step::Sink(3));
-        let (view, at) = (world.view(), ReadAt::snapshot(world.seq));
+        let (view, at) = (world.view(), ReadAt::snapshot(SeqNo(world.seq)));
         let all = view.estimate(&world.all(), at);
         let rows = world.model.len() as u64;
         assert_eq!((all.rows, all.bytes), (rows, world.version.levels[2].bytes()));
@@ -645,12 +645,12 @@ fn an_estimate_leaves_out_what_a_deleted_range_hides() {
             world.apply(&Step::Write((0..30).map(|key| (key, 1, key)).collect()));
             world.apply(&Step::Sink(3));
             world.apply(&Step::DeleteRange(from, to));
-            let (view, at) = (world.view(), ReadAt::snapshot(world.seq));
+            let (view, at) = (world.view(), ReadAt::snapshot(SeqNo(world.seq)));
             let found = view.estimate(&world.all(), at);
             let exact = view.count(at).unwrap();
             assert!(found.rows.abs_diff(exact) <= 6, "{from} to {to}: {found:?} {exact}");
             assert_eq!(found.rows == 0, exact == 0);
-            let before = view.estimate(&world.all(), ReadAt::snapshot(world.seq - 1));
+            let before = view.estimate(&world.all(), ReadAt::snapshot(SeqNo(world.seq - 1)));
             assert!(before.rows >= 27, "a reader before it sees all: {before:?}");
         }
     }
@@ -666,9 +666,9 @@ fn check_conflicts(world: &World, since: u64) {
         });
         let plain = deleted || !newer.is_empty();
         let merge = deleted || newer.iter().any(|kind| *kind != Kind::Merge as u8);
-        assert_eq!(view.conflicts(key.as_ref(), since, Kind::Put).unwrap(), plain);
-        assert_eq!(view.conflicts(key.as_ref(), since, Kind::Merge).unwrap(), merge);
-        assert_eq!(view.changed(key.as_ref(), since).unwrap(), plain);
+        assert_eq!(view.conflicts(key.as_ref(), SeqNo(since), Kind::Put).unwrap(), plain);
+        assert_eq!(view.conflicts(key.as_ref(), SeqNo(since), Kind::Merge).unwrap(), merge);
+        assert_eq!(view.changed(key.as_ref(), SeqNo(since)).unwrap(), plain);
     }
 }
 
@@ -751,7 +751,8 @@ fn check_filtered(world: &World, view: &Arc<SuperVersion>, snapshot: u64, all: &
                 None => wants_nulls,
             };
             let (context, p) = (&world.context, Projection::ALL);
-            let mut cursor = view.cursor(context, world.all(), snapshot, None, p, Some(&filter));
+            let mut cursor =
+                view.cursor(context, world.all(), SeqNo(snapshot), None, p, Some(&filter));
             let mut out = Batch::new(&world.shape);
             while cursor.next_batch(5, &mut out).unwrap() {}
             let found = rows_of(&out);

@@ -23,6 +23,7 @@ use crate::codec::Malformed;
 use crate::codec::bytes::ApartReader;
 use crate::codec::runs::{RunRange, Seek};
 use crate::rows::Rows;
+use base::SeqNo;
 use base::prefetch::prefetch_value;
 use base::{
     Batch, BytesColumn, Column, Key, KeyRange, KeyRef, Keys, Kind, Projection, Shape, WORDS_MAX,
@@ -85,7 +86,7 @@ impl Block {
     pub(super) fn parse(
         bytes: impl Into<BlockBytes>,
         shape: &Shape,
-        global_seq: u64,
+        global_seq: SeqNo,
     ) -> Result<Self, Malformed> {
         let cell = Cell::try_new(bytes.into(), |bytes| {
             Columns::parse(bytes, Part::Whole, shape, global_seq)
@@ -101,7 +102,7 @@ impl Block {
     pub(super) fn parse_head(
         bytes: impl Into<BlockBytes>,
         shape: &Shape,
-        global_seq: u64,
+        global_seq: SeqNo,
         apart: impl FnOnce(usize, usize, usize) -> Option<Apart>,
     ) -> Result<Self, Malformed> {
         let cell = Cell::try_new(bytes.into(), |bytes| {
@@ -306,7 +307,7 @@ impl Block {
     /// # Panics
     /// Like all methods that take a row or a column: if there is none with that index.
     #[must_use]
-    pub fn seq(&self, row: usize) -> u64 {
+    pub fn seq(&self, row: usize) -> SeqNo {
         self.columns().seq(row)
     }
 
@@ -318,7 +319,7 @@ impl Block {
 
     /// No row has a larger sequence number; where one number is for all, it is this.
     #[must_use]
-    pub fn seq_max(&self) -> u64 {
+    pub fn seq_max(&self) -> SeqNo {
         self.columns().seq_max
     }
 
@@ -639,14 +640,14 @@ impl Block {
         columns.append_keys(rows.clone(), Projection::KEYS, &mut out.keys);
         columns.append_values(rows.clone(), projection, &mut out.values);
 
-        if columns.seqs.is_some() || columns.global_seq != 0 || !out.seqs.is_empty() {
+        if columns.seqs.is_some() || columns.global_seq != SeqNo::ZERO || !out.seqs.is_empty() {
             out.seqs.resize(before, 0);
             match &columns.seqs {
-                None => out.seqs.resize(before + rows.len(), columns.global_seq),
+                None => out.seqs.resize(before + rows.len(), columns.global_seq.0),
                 Some(seqs) => {
                     seqs.read(rows.clone(), &mut out.seqs);
                     for seq in &mut out.seqs[before..] {
-                        *seq = if *seq == 0 { columns.global_seq } else { *seq };
+                        *seq = if *seq == 0 { columns.global_seq.0 } else { *seq };
                     }
                 }
             }

@@ -24,7 +24,7 @@ use crate::codec::filter::{FilterBuilder, hash_bytes, hash_words};
 use crate::error::{Error, Result};
 use crate::rows::{Rows, key_at};
 use crate::search::lower_bound;
-use base::{Key, Keys, Kind, Shape, WORDS_MAX, checksum};
+use base::{Key, Keys, Kind, SeqNo, Shape, WORDS_MAX, checksum};
 use env::AppendFile;
 use std::ops::Range;
 
@@ -75,22 +75,22 @@ struct Counts {
     merges: u64,
     repeats: u64,
     first_words: u64,
-    seq_min: Option<u64>,
-    seq_max: u64,
+    seq_min: Option<SeqNo>,
+    seq_max: SeqNo,
 }
 
 impl Counts {
     /// Counts rows by kind. Returns their greatest sequence number.
-    fn add_versions(&mut self, rows: &Rows, range: Range<usize>) -> u64 {
+    fn add_versions(&mut self, rows: &Rows, range: Range<usize>) -> SeqNo {
         self.rows += range.len() as u64;
         for kind in rows.kinds.get(range.clone()).unwrap_or_default() {
             self.deletes += u64::from(*kind == Kind::Delete as u8);
             self.merges += u64::from(*kind == Kind::Merge as u8);
         }
-        let (mut seq_min, mut seq_max) = (u64::MAX, 0);
+        let (mut seq_min, mut seq_max) = (SeqNo::MAX, SeqNo::ZERO);
         for &seq in rows.seqs.get(range).unwrap_or(&[0]) {
-            seq_min = seq_min.min(seq);
-            seq_max = seq_max.max(seq);
+            seq_min = seq_min.min(SeqNo(seq));
+            seq_max = seq_max.max(SeqNo(seq));
         }
         self.seq_min = Some(self.seq_min.map_or(seq_min, |min| min.min(seq_min)));
         self.seq_max = self.seq_max.max(seq_max);
@@ -217,7 +217,7 @@ impl TableBuilder {
             "rows come in key order"
         );
         counts.repeats += u64::from(last_before.is_some_and(|last| last.as_ref() == first));
-        if seq_max > 0 {
+        if seq_max > SeqNo::ZERO {
             let inside = range.start + 1..range.end;
             counts.repeats += inside.filter(|&row| same_key(&rows.keys, row)).count() as u64;
         }
@@ -463,7 +463,7 @@ impl TableBuilder {
             first_words: self.counts.first_words,
             first_key,
             last_key,
-            seq_min: self.counts.seq_min.unwrap_or(0),
+            seq_min: self.counts.seq_min.unwrap_or(SeqNo::ZERO),
             seq_max: self.counts.seq_max,
             range_tombstones: self.tombstones.len() as u64,
             fingerprint: 0,

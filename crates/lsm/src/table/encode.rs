@@ -12,7 +12,7 @@
 
 use crate::codec::{Malformed, bitmap, bytes, runs, words};
 use crate::rows::Rows;
-use base::{Column, ColumnShape, Keys, Kind, Shape, WordColumn};
+use base::{Column, ColumnShape, Keys, Kind, SeqNo, Shape, WordColumn};
 use std::ops::Range;
 
 /// The block stores sequence numbers.
@@ -211,7 +211,7 @@ fn has_repeats(keys: &Keys, range: Range<usize>) -> bool {
 pub(super) struct Sections<'a> {
     pub(super) rows: usize,
     pub(super) flags: u8,
-    pub(super) seq_max: u64,
+    pub(super) seq_max: SeqNo,
     lengths: &'a [u8],
     body: &'a [u8],
     /// The bytes after the sections.
@@ -244,7 +244,7 @@ impl<'a> Sections<'a> {
         if flags & IS_APART != 0 && apart_column(shape).is_none() {
             return Err(Malformed("strings apart of no column"));
         }
-        Ok(Self { rows, flags, seq_max: u64::from_le_bytes(seq), lengths, body, heap })
+        Ok(Self { rows, flags, seq_max: SeqNo(u64::from_le_bytes(seq)), lengths, body, heap })
     }
 
     /// The next section, in the order written. Empty past the last.

@@ -12,7 +12,9 @@
 
 use super::meta::{RangeTombstone, TableSummary};
 use crate::codec::Malformed;
-use base::{ColumnShape, Key, KeyRange, KeyRef, KeyShape, Shape, WORDS_MAX, checksum, varint};
+use base::{
+    ColumnShape, Key, KeyRange, KeyRef, KeyShape, SeqNo, Shape, WORDS_MAX, checksum, varint,
+};
 
 /// Newest version of the format that this program writes and reads; it reads those before it too.
 pub const FORMAT_VERSION: u32 = 3;
@@ -158,7 +160,7 @@ pub(super) fn encode_tombstones(tombstones: &[RangeTombstone], out: &mut Vec<u8>
         if let Some(upper) = &range.upper {
             put_key(upper.as_ref(), out);
         }
-        varint::put(out, *seq);
+        varint::put(out, seq.0);
     }
 }
 
@@ -178,7 +180,7 @@ pub(super) fn decode_tombstones(
             _ => return Err(Malformed("a range that is neither open nor closed")),
         };
         let seq = take_varint(&mut bytes)?;
-        tombstones.push(RangeTombstone { range: KeyRange { lower, upper }, seq });
+        tombstones.push(RangeTombstone { range: KeyRange { lower, upper }, seq: SeqNo(seq) });
     }
     if bytes.is_empty() { Ok(tombstones) } else { Err(Malformed("bytes after the tombstones")) }
 }
@@ -198,7 +200,7 @@ impl Properties {
         put_shape(shape, out);
         let of = &self.summary;
         let counts = [of.rows, of.deletes, of.merges, of.repeats, of.first_words];
-        for count in counts.into_iter().chain([of.seq_min, of.seq_max, of.range_tombstones]) {
+        for count in counts.into_iter().chain([of.seq_min.0, of.seq_max.0, of.range_tombstones]) {
             varint::put(out, count);
         }
         put_key(of.first_key.as_ref(), out);
@@ -234,8 +236,8 @@ impl Properties {
             first_words,
             first_key,
             last_key,
-            seq_min,
-            seq_max,
+            seq_min: SeqNo(seq_min),
+            seq_max: SeqNo(seq_max),
             range_tombstones,
             fingerprint: 0,
         };
@@ -294,8 +296,10 @@ mod tests {
     fn tombstones_come_back_and_cut_ones_are_refused() {
         let range = KeyRange::prefix_words(&[7, 300]);
         let open = KeyRange { lower: Key::words(&[]), upper: None };
-        let tombstones =
-            [RangeTombstone { range, seq: 1 << 40 }, RangeTombstone { range: open, seq: 0 }];
+        let tombstones = [
+            RangeTombstone { range, seq: SeqNo(1 << 40) },
+            RangeTombstone { range: open, seq: SeqNo::ZERO },
+        ];
         let mut bytes = Vec::new();
         encode_tombstones(&tombstones, &mut bytes);
         assert_eq!(decode_tombstones(&bytes, KeyShape::Words(2)).unwrap(), tombstones);

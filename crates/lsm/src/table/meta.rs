@@ -1,6 +1,6 @@
 //! Metadata of a table, as the manifest records it.
 
-use base::{Key, TableId};
+use base::{Key, SeqNo, TableId};
 use std::sync::Arc;
 
 /// Deletes every key in `lower..upper` older than `seq`.
@@ -9,7 +9,7 @@ pub struct RangeTombstone {
     /// The deleted keys.
     pub range: base::KeyRange,
     /// Rows with a smaller sequence number are gone.
-    pub seq: u64,
+    pub seq: SeqNo,
 }
 
 /// A finished table, as its builder describes it.
@@ -32,9 +32,9 @@ pub struct TableSummary {
     /// Largest key of rows; for a range tombstone its upper bound counts (inclusive, to be safe).
     pub last_key: Key,
     /// Smallest stored sequence number.
-    pub seq_min: u64,
+    pub seq_min: SeqNo,
     /// Largest stored sequence number.
-    pub seq_max: u64,
+    pub seq_max: SeqNo,
     /// Range tombstones in it.
     pub range_tombstones: u64,
     /// Checksum of the file's index and properties: binds the manifest's entry to the file.
@@ -49,7 +49,7 @@ pub struct TableMeta {
     /// Index into [`crate::context::Context::folders`].
     pub folder: u16,
     /// Not 0 for a bulk-loaded table: every stored sequence number 0 reads as this one.
-    pub global_seq: u64,
+    pub global_seq: SeqNo,
     /// Its place in a file with other tables; `None` if it has a file of its own.
     pub shared: Option<SharedPlace>,
     /// The builder's counts. Shared by all copies: the keys in it may be long.
@@ -65,7 +65,7 @@ impl TableMeta {
 
     /// Largest sequence number a row of the table has as read.
     #[must_use]
-    pub fn seq_max(&self) -> u64 {
+    pub fn seq_max(&self) -> SeqNo {
         self.summary.seq_max.max(self.global_seq)
     }
 }

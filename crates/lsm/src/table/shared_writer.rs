@@ -213,7 +213,7 @@ mod tests {
     use crate::rows::Rows;
     use crate::run_writer::RunWriter;
     use crate::table::{Fill, Table, tests};
-    use base::{KeyRef, KeyShape, Projection, Shape};
+    use base::{KeyRef, KeyShape, Projection, SeqNo, Shape};
 
     fn context() -> Arc<Context> {
         Arc::new(tests::context(1 << 20).with_names_that_stay())
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn write(context: &Arc<Context>, shared: &Arc<SharedWriter>, rows: &Rows) -> TableMeta {
-        let mut writer = RunWriter::new(context, &shape(), true, 0).sharing(Some(shared));
+        let mut writer = RunWriter::new(context, &shape(), true, SeqNo::ZERO).sharing(Some(shared));
         writer.add(rows, 0..rows.len()).unwrap();
         writer.finish().unwrap().remove(0)
     }
@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(&read(&context, meta), want);
         }
         // All of them in one batch, some with a file of their own.
-        let mut writer = RunWriter::new(&context, &shape(), true, 0);
+        let mut writer = RunWriter::new(&context, &shape(), true, SeqNo::ZERO);
         writer.add(&want[9], 0..want[9].len()).unwrap();
         let own = writer.finish().unwrap().remove(0);
         let all = metas[..9].iter().chain([&own]).chain(&metas[10..]);
@@ -317,7 +317,7 @@ mod tests {
         let context = context();
         let shared = SharedWriter::new(&context);
         write(&context, &shared, &rows(0..5));
-        let mut cut = RunWriter::new(&context, &shape(), true, 0).sharing(Some(&shared));
+        let mut cut = RunWriter::new(&context, &shape(), true, SeqNo::ZERO).sharing(Some(&shared));
         cut.add(&rows(0..9), 0..9).unwrap();
         drop(cut);
         write(&context, &shared, &rows(0..7));

@@ -6,8 +6,8 @@ use crate::context::{Context, TreeOptions};
 use crate::error::{Error, Result};
 use crate::rows::Rows;
 use base::{
-    Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Projection, Shape,
-    TableId,
+    Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Projection, SeqNo,
+    Shape, TableId,
 };
 use env::{Env, MemoryEnv};
 use proptest::prelude::*;
@@ -110,7 +110,7 @@ pub(super) fn build(context: &Context, shape: &Shape, rows: &[Row], how: &How) -
     let estimate = builder.bytes_estimate();
     let summary = builder.finish().unwrap();
     assert!(estimate <= 3 * summary.bytes + 1000 && summary.bytes <= 3 * estimate + 1000);
-    TableMeta { id, folder, global_seq, shared: None, summary: summary.into() }
+    TableMeta { id, folder, global_seq: SeqNo(global_seq), shared: None, summary: summary.into() }
 }
 
 /// Row `i` of `rows` as a model row.
@@ -122,7 +122,7 @@ fn row_of(rows: &Rows, i: usize) -> Row {
         }
     };
     let values = rows.values.iter().map(value).collect();
-    Row { key: rows.keys.get(i), seq: rows.seq(i), kind: rows.kind(i), values }
+    Row { key: rows.keys.get(i), seq: rows.seq(i).0, kind: rows.kind(i), values }
 }
 
 /// Keys to ask for: those that are there, their prefixes and neighbours.
@@ -240,8 +240,8 @@ fn check_block(
         assert_eq!(row_of(&versions, i), *row);
         assert_eq!(block.key(i), row.key);
         assert!(block.key_eq(i, row.key.as_ref()));
-        assert_eq!((block.seq(i), block.kind(i)), (row.seq, row.kind));
-        assert!(block.seq_max() >= row.seq);
+        assert_eq!((block.seq(i), block.kind(i)), (SeqNo(row.seq), row.kind));
+        assert!(block.seq_max() >= SeqNo(row.seq));
         for (column, value) in row.values.iter().enumerate() {
             match shape.values[column] {
                 ColumnShape::Word { .. } => {
@@ -288,7 +288,7 @@ fn check_block(
         && rows.windows(2).all(|pair| pair[0].key != pair[1].key);
     assert_eq!(block.is_plain(), plain);
     if plain {
-        assert_eq!(block.seq_max(), rows[0].seq);
+        assert_eq!(block.seq_max(), SeqNo(rows[0].seq));
     }
     let mut want: Vec<u64> = rows
         .iter()
@@ -428,7 +428,7 @@ proptest! {
         let global = if rows.iter().all(|row| row.seq == 0) { global } else { 0 };
         let range = KeyRange { lower: Key::words(&[3]), upper: None };
         let tombstones = match shape.key {
-            KeyShape::Words(_) => vec![RangeTombstone { range, seq: 4 }],
+            KeyShape::Words(_) => vec![RangeTombstone { range, seq: SeqNo(4) }],
             KeyShape::Bytes => vec![],
         };
         let how = How { options, bottom, global_seq: global, cuts, tombstones };
@@ -442,7 +442,7 @@ proptest! {
         prop_assert_eq!(summary.repeats, repeats);
         for row in &rows {
             prop_assert!(summary.first_key <= row.key && row.key <= summary.last_key);
-            prop_assert!(summary.seq_min <= row.seq && row.seq <= summary.seq_max);
+            prop_assert!(summary.seq_min <= SeqNo(row.seq) && SeqNo(row.seq) <= summary.seq_max);
         }
 
         let table = Table::open(&context, &meta, &shape).unwrap();
@@ -527,7 +527,7 @@ fn sample_table_with(options: TableOptions) -> (Context, TableMeta, Shape, Vec<R
     let context = context(1 << 20);
     let (shape, rows) = sample();
     let range = KeyRange::prefix_words(&[3]);
-    let tombstones = vec![RangeTombstone { range, seq: 9 }];
+    let tombstones = vec![RangeTombstone { range, seq: SeqNo(9) }];
     let how = How { options, bottom: false, tombstones, ..How::default() };
     let meta = build(&context, &shape, &rows, &how);
     let bytes = file_of(&context, &meta);
@@ -626,7 +626,7 @@ proptest! {
             bytes[at] = byte;
         }
         // Counts are compared with the index, so other counts never come this far.
-        if let Ok(block) = Block::parse(bytes, &shape, 5)
+        if let Ok(block) = Block::parse(bytes, &shape, SeqNo(5))
             && block.rows() == rows.len()
         {
             let all: Range<usize> = 0..block.rows();
@@ -660,7 +660,7 @@ fn an_empty_table_and_one_of_tombstones_alone_open() {
     assert_eq!(table.block_for(KeyRef::Words(&[1, 2])), None);
 
     let range = KeyRange { lower: Key::words(&[4]), upper: Some(Key::words(&[9])) };
-    let tombstones = vec![RangeTombstone { range: range.clone(), seq: 77 }];
+    let tombstones = vec![RangeTombstone { range: range.clone(), seq: SeqNo(77) }];
     let how = How { tombstones: tombstones.clone(), ..How::default() };
     let meta = build(&context, &shape, &[], &how);
     assert_eq!(
@@ -708,7 +708,7 @@ fn a_block_has_no_more_rows_than_its_format_allows() {
     for (count, is_block) in [(most, true), (most + 1, false)] {
         let mut bytes = Vec::new();
         super::encode::encode_block(&rows, 0..count, encode::Strings::Keep, &mut bytes);
-        assert_eq!(Block::parse(bytes, &shape, 0).is_ok(), is_block, "{count} rows");
+        assert_eq!(Block::parse(bytes, &shape, SeqNo::ZERO).is_ok(), is_block, "{count} rows");
     }
 }
 

@@ -11,7 +11,7 @@ use super::section::damaged_at;
 use super::{Block, Table};
 use crate::error::{Error, Result};
 use crate::rows::Rows;
-use base::{Corruption, Key, KeyRef, Keys, Kind, Projection, WORDS_MAX};
+use base::{Corruption, Key, KeyRef, Keys, Kind, Projection, SeqNo, WORDS_MAX};
 use std::cmp::Ordering;
 
 /// Blocks that the kernel is asked for ahead of the one being checked.
@@ -24,8 +24,8 @@ pub(super) struct Seen {
     merges: u64,
     repeats: u64,
     first_words: u64,
-    seqs: Option<(u64, u64)>,
-    last: Option<(Key, u64)>,
+    seqs: Option<(SeqNo, SeqNo)>,
+    last: Option<(Key, SeqNo)>,
 }
 
 impl Table {
@@ -213,11 +213,11 @@ impl Table {
 
     fn inspect_seqs(&self, rows: &Rows, seen: &mut Seen) -> std::result::Result<(), String> {
         let numbers = if rows.seqs.is_empty() { &[0][..] } else { &rows.seqs };
-        let least = numbers.iter().copied().min().unwrap_or(0);
-        let most = numbers.iter().copied().max().unwrap_or(0);
+        let least = numbers.iter().copied().min().map_or(SeqNo::ZERO, SeqNo);
+        let most = numbers.iter().copied().max().map_or(SeqNo::ZERO, SeqNo);
         let summary = &self.meta.summary;
         // A stored 0 reads as the global number, so the smallest stored one tells nothing then.
-        let known = self.meta.global_seq != 0;
+        let known = self.meta.global_seq != SeqNo::ZERO;
         if most > self.meta.seq_max() || !known && least < summary.seq_min {
             return Err("a sequence number past those of the table".into());
         }
@@ -265,7 +265,7 @@ impl Table {
         if keys != (want.first_key.clone(), want.last_key.clone()) {
             return Some("the properties name another first or last key".into());
         }
-        if self.meta.global_seq == 0 && seen.seqs != Some((want.seq_min, want.seq_max)) {
+        if self.meta.global_seq == SeqNo::ZERO && seen.seqs != Some((want.seq_min, want.seq_max)) {
             return Some("the properties name other sequence numbers".into());
         }
         None

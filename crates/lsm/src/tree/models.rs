@@ -12,7 +12,7 @@ use shuttle::thread;
 use std::path::Path;
 
 /// The snapshots that readers may hold and that a flush and a compaction must preserve.
-const READERS: [u64; 3] = [6, 7, 8];
+const READERS: [SeqNo; 3] = [SeqNo(6), SeqNo(7), SeqNo(8)];
 
 fn shape() -> Shape {
     Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Word { merge: None }] }
@@ -44,7 +44,7 @@ fn write(tree: &Tree, seq: u64) {
     batch.keys.push(KeyRef::Words(&[seq.reverse_bits()]));
     let Column::Words(column) = &mut batch.values[0] else { unreachable!("a word") };
     column.push(Some(seq));
-    tree.insert(&batch, Kinds::Uniform(Kind::Put), seq);
+    tree.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(seq));
 }
 
 /// A view sees all rows up to `published`, and its files are there.
@@ -58,7 +58,7 @@ fn check(tree: &Tree, published: u64) {
     };
     files("before");
     let mut out = Batch::new(&shape());
-    let at = ReadAt::snapshot(published);
+    let at = ReadAt::snapshot(SeqNo(published));
     let range = KeyRange::all(&shape().key);
     view.scan_into(&range, at, Projection::ALL, usize::MAX, &mut out).expect("a sound tree");
     let mut found: Vec<u64> = out.values[0].as_words().expect("words").words.clone();
@@ -77,7 +77,7 @@ fn check(tree: &Tree, published: u64) {
 fn flush(tree: &Tree) {
     let flushed = tree.flush_sealed(&READERS, None).expect("a disk in memory");
     let flushed = flushed.expect("something to flush");
-    tree.install(&flushed.edit, &flushed.memtables, 0).expect("it fits");
+    tree.install(&flushed.edit, &flushed.memtables, SeqNo::ZERO).expect("it fits");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_view_is_whole_while_memtables_become_tables_and_tables_are_merged() {
                 assert!(!matches!(choice, Choice::Nothing), "two runs are too many");
                 let edit =
                     tree.compact(&choice, &READERS, None, &|| true).expect("a disk in memory");
-                tree.install(&edit, &[], 0).expect("it fits");
+                tree.install(&edit, &[], SeqNo::ZERO).expect("it fits");
                 tree.collect_obsolete();
             })
         };

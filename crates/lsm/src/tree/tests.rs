@@ -42,7 +42,7 @@ struct World {
     manifest: Manifest,
     tree: Tree,
     seq: u64,
-    snapshots: Vec<u64>,
+    snapshots: Vec<SeqNo>,
     model: Model,
 }
 
@@ -92,9 +92,10 @@ impl Model {
         words.any(|(_, _, word)| word.is_some_and(|word| word.unsigned_abs() > 50))
     }
 
-    fn at(&self, shape: &Shape, snapshot: u64) -> Rowset {
+    fn at(&self, shape: &Shape, snapshot: SeqNo) -> Rowset {
         let mut rows = BTreeMap::<Key, (Option<i128>, Vec<u8>)>::new();
-        for (seq, writes, ranges) in self.history.iter().filter(|(seq, ..)| *seq <= snapshot) {
+        for (seq, writes, ranges) in self.history.iter().filter(|(seq, ..)| SeqNo(*seq) <= snapshot)
+        {
             for (lower, upper) in ranges {
                 rows.retain(|key, _| key < lower || upper.as_ref().is_some_and(|u| key >= u));
             }
@@ -160,7 +161,7 @@ impl World {
     fn write(&mut self, writes: &[Write]) {
         self.seq += 1;
         let (batch, kinds) = self.batch(writes, self.seq);
-        self.tree.insert(&batch, Kinds::Each(&kinds), self.seq);
+        self.tree.insert(&batch, Kinds::Each(&kinds), SeqNo(self.seq));
         self.model.history.push((self.seq, writes.to_vec(), Vec::new()));
     }
 
@@ -169,7 +170,7 @@ impl World {
         let (lower, upper) = (key(&self.shape, from), to.map(|to| key(&self.shape, to)));
         let range = KeyRange { lower: lower.clone(), upper: upper.clone() };
         if !range.is_empty() {
-            self.tree.delete_range(range, self.seq);
+            self.tree.delete_range(range, SeqNo(self.seq));
             self.model.history.push((self.seq, Vec::new(), vec![(lower, upper)]));
         }
     }
@@ -181,7 +182,7 @@ impl World {
             ..VersionEdit::of_tree(KEYSPACE, edit.clone())
         };
         self.manifest.append(&edit_of_all).unwrap();
-        self.tree.install(edit, drop_sealed, self.seq).unwrap();
+        self.tree.install(edit, drop_sealed, SeqNo(self.seq)).unwrap();
     }
 
     fn flush(&mut self) {
@@ -218,7 +219,8 @@ impl World {
             let (batch, _) = self.batch(part, self.seq);
             let mut rows = Rows::new(&self.shape);
             (rows.keys, rows.values) = (batch.keys, batch.values);
-            let mut writer = RunWriter::new(self.tree.context(), &self.shape, bottom, self.seq);
+            let mut writer =
+                RunWriter::new(self.tree.context(), &self.shape, bottom, SeqNo(self.seq));
             writer.add(&rows, 0..rows.len()).unwrap();
             let level = if bottom { LEVEL_MAX as u8 } else { 0 };
             let run = if bottom { 0 } else { run };
@@ -239,7 +241,7 @@ impl World {
         self.tree = Tree::open(context, KEYSPACE, self.shape.clone(), tables).unwrap();
     }
 
-    fn read(&self, snapshot: u64) -> Rowset {
+    fn read(&self, snapshot: SeqNo) -> Rowset {
         let view = self.tree.view();
         let mut out = Batch::new(&self.shape);
         let range = KeyRange::all(&self.shape.key);
@@ -249,7 +251,7 @@ impl World {
     }
 
     fn check(&self) {
-        for &snapshot in self.snapshots.iter().chain([&self.seq]) {
+        for &snapshot in self.snapshots.iter().chain([&SeqNo(self.seq)]) {
             let want = self.model.at(&self.shape, snapshot);
             assert_eq!(self.read(snapshot), want, "scan at {snapshot}");
             let view = self.tree.view();
@@ -363,8 +365,8 @@ fn run(shape: Shape, steps: Vec<Step>) {
             }
             Step::BulkLoad(keys) => world.bulk_load(&keys),
             Step::Snapshot => {
-                if world.snapshots.last() != Some(&world.seq) {
-                    world.snapshots.push(world.seq);
+                if world.snapshots.last() != Some(&SeqNo(world.seq)) {
+                    world.snapshots.push(SeqNo(world.seq));
                 }
             }
             Step::Release(index) => {
@@ -393,7 +395,7 @@ fn run(shape: Shape, steps: Vec<Step>) {
     world.check();
     let stats = world.tree.stats();
     let rows: u64 = stats.levels.iter().map(|level| level.rows).sum();
-    let keys = world.read(world.seq).len() as u64;
+    let keys = world.read(SeqNo(world.seq)).len() as u64;
     // Versions whose sum no word holds stay apart.
     assert!(rows == keys || rows > keys && world.model.has_far_words(), "{stats:?}");
     assert_eq!(world.tree.choose_full_compaction(), Choice::Nothing);
@@ -428,7 +430,7 @@ fn a_reader_keeps_the_files_of_its_version() {
     assert_eq!(world.tree.collect_obsolete(), 0);
     assert!(before.is_subset(&world.files()));
     let mut out = Batch::new(&world.shape);
-    let at = ReadAt::snapshot(1);
+    let at = ReadAt::snapshot(SeqNo(1));
     assert!(view.get(key(&world.shape, 1).as_ref(), at, Projection::ALL, &mut out).unwrap());
     drop(view);
     assert_eq!(world.tree.collect_obsolete(), before.len());
@@ -477,7 +479,7 @@ fn growing_keys_go_to_the_bottom_and_are_not_written_again() {
             batch.values[1].push_null();
         }
         world.seq += 1;
-        world.tree.insert(&batch, Kinds::Uniform(Kind::Put), world.seq);
+        world.tree.insert(&batch, Kinds::Uniform(Kind::Put), SeqNo(world.seq));
         world.flush_all();
     }
     assert_eq!(world.tree.stats().levels[LEVEL_MAX].rows, 1200);
@@ -490,7 +492,7 @@ fn sums_that_no_word_holds_are_rewritten_once_at_the_bottom() {
     let mut world = World::new(words_shape());
     let sum = |word| [(1, Kind::Merge, Some(word))];
     for word in [i64::MAX - 1, i64::MAX - 1, -5] {
-        world.tree.insert(&world.batch(&sum(word), world.seq + 1).0, MERGE, world.seq + 1);
+        world.tree.insert(&world.batch(&sum(word), world.seq + 1).0, MERGE, SeqNo(world.seq + 1));
         world.seq += 1;
         world.flush_all();
     }
@@ -517,7 +519,7 @@ fn a_bottom_table_that_a_snapshot_kept_stale_is_merged_again_without_it() {
     let mut world = World::new(words_shape());
     world.write(&[put(1)]);
     world.flush_all();
-    world.snapshots.push(world.seq);
+    world.snapshots.push(SeqNo(world.seq));
     world.write(&[put(1)]);
     world.flush_all();
     let all = world.tree.choose_full_compaction();

@@ -2,7 +2,7 @@ use super::*;
 use crate::rows::same_key;
 use crate::table::RangeTombstone;
 use base::shape::{int_to_word, word_to_int};
-use base::{Key, KeyRange, KeyShape};
+use base::{Key, KeyRange, KeyShape, SeqNo};
 use proptest::prelude::*;
 
 const KEYS: u64 = 4;
@@ -37,12 +37,12 @@ fn read(
     tombstones: &[RangeTombstone],
     base: &[u64],
     key: u64,
-    snapshot: u64,
+    snapshot: SeqNo,
 ) -> Option<(Option<i64>, Vec<u8>)> {
     let key_ref = [key];
     let key_ref = KeyRef::Words(&key_ref);
     let covers = |t: &&RangeTombstone| t.range.contains(key_ref) && t.seq <= snapshot;
-    let gone = tombstones.iter().filter(covers).map(|t| t.seq).max().unwrap_or(0);
+    let gone = tombstones.iter().filter(covers).map(|t| t.seq).max().unwrap_or(SeqNo::ZERO);
     let mut found: Option<(Option<i64>, Vec<u8>)> = None;
     let mut add = |word: Option<i64>, bytes: &[u8]| match &mut found {
         None => found = Some((word, bytes.to_vec())),
@@ -67,7 +67,7 @@ fn read(
         }
     }
     // A deeper level holds only older writes.
-    if base.contains(&key) && gone == 0 {
+    if base.contains(&key) && gone == SeqNo::ZERO {
         add(Some(1000), b"base");
     }
     found
@@ -94,7 +94,7 @@ prop_compose! {
     ) -> Vec<RangeTombstone> {
         let one = |(lower, upper, seq)| RangeTombstone {
             range: KeyRange { lower: Key::words(&[lower]), upper: Some(Key::words(&[upper])) },
-            seq,
+            seq: SeqNo(seq),
         };
         list.into_iter().map(one).collect()
     }
@@ -110,7 +110,7 @@ proptest! {
         base in prop::collection::vec(0..KEYS, 0..3),
         split in any::<prop::sample::Index>(),
     ) {
-        let snapshots: Vec<u64> = snapshots.into_iter().collect();
+        let snapshots: Vec<SeqNo> = snapshots.into_iter().map(SeqNo).collect();
         let before = rows(&versions);
         let mut after = before.clone();
         let pieces = Pieces::new(&tombstones);
@@ -142,7 +142,7 @@ proptest! {
         let needed = pieces.needed(stripes, no_base_in);
         let whole = 0..before.len();
         for key in 0..KEYS {
-            for &snapshot in snapshots.iter().chain([&u64::MAX]) {
+            for &snapshot in snapshots.iter().chain([&SeqNo::MAX]) {
                 let want = read(&before, std::slice::from_ref(&whole), &tombstones, &base, key, snapshot);
                 let got = read(&after, &kept, &needed, &base, key, snapshot);
                 prop_assert_eq!(got, want, "key {} at {}", key, snapshot);
@@ -152,7 +152,7 @@ proptest! {
             prop_assert!(left <= snapshots.len() + 1);
             if snapshots.is_empty() && base.is_empty() {
                 let row = kept.iter().cloned().flatten().find(|row| of_key(row));
-                prop_assert!(row.is_none_or(|r| after.seq(r) == 0 && after.kind(r) == 1));
+                prop_assert!(row.is_none_or(|r| after.seq(r) == SeqNo::ZERO && after.kind(r) == 1));
             }
         }
         if snapshots.is_empty() && base.is_empty() {
@@ -168,7 +168,7 @@ fn plain_rows_are_passed_on_as_one_range() {
     rows.kinds.clear();
     let pieces = Pieces::default();
     let mut kept = Vec::new();
-    let mut keep = Keep::new(&shape(), Snapshots::new(&[7]), &pieces, Bottom::Everywhere);
+    let mut keep = Keep::new(&shape(), Snapshots::new(&[SeqNo(7)]), &pieces, Bottom::Everywhere);
     keep.pass(&mut rows, 0..1000, true, &mut kept);
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0], 0..1000);

@@ -17,7 +17,7 @@ use crate::table::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, IS_APART, Sections}
 use crate::table::pending::append_validity;
 use crate::table::sampled_words::SampledWords;
 use base::fault_switch::{Switch, is_on};
-use base::{BytesColumn, Column, ColumnShape, KeyShape, Keys, Projection, Shape};
+use base::{BytesColumn, Column, ColumnShape, KeyShape, Keys, Projection, SeqNo, Shape};
 use std::ops::Range;
 
 /// The part of a block that was read.
@@ -37,8 +37,8 @@ pub(super) struct Columns<'a> {
     pub(super) rows: usize,
     pub(super) plain: bool,
     /// The table's number for rows that store 0.
-    pub(super) global_seq: u64,
-    pub(super) seq_max: u64,
+    pub(super) global_seq: SeqNo,
+    pub(super) seq_max: SeqNo,
     pub(super) values: Box<[ValueColumn<'a>]>,
     pub(super) seqs: Option<WordReader<'a>>,
     pub(super) kinds: Option<WordReader<'a>>,
@@ -223,7 +223,7 @@ impl<'a> Columns<'a> {
         bytes: &'a [u8],
         part: Part,
         shape: &Shape,
-        global_seq: u64,
+        global_seq: SeqNo,
     ) -> Result<Self, Malformed> {
         let mut sections = Sections::parse(bytes, shape)?;
         let is_apart = sections.flags & IS_APART != 0;
@@ -291,10 +291,10 @@ impl<'a> Columns<'a> {
     }
 
     #[inline]
-    pub(super) fn seq(&self, row: usize) -> u64 {
+    pub(super) fn seq(&self, row: usize) -> SeqNo {
         match self.seqs.as_ref().map_or(0, |seqs| seqs.get(row)) {
             0 => self.global_seq,
-            seq => seq,
+            seq => SeqNo(seq),
         }
     }
 
@@ -345,10 +345,10 @@ impl<'a> Columns<'a> {
 
 /// The greatest sequence number of a block. `stored` is the greatest in its header; rows that store
 /// 0 have the table's.
-fn newest_seq(seqs: Option<&WordReader<'_>>, stored: u64, global_seq: u64) -> u64 {
+fn newest_seq(seqs: Option<&WordReader<'_>>, stored: SeqNo, global_seq: SeqNo) -> SeqNo {
     match seqs.map(WordReader::constant) {
         None | Some(Some(0)) => global_seq,
-        Some(Some(seq)) => seq,
+        Some(Some(seq)) => SeqNo(seq),
         Some(None) => stored.max(global_seq),
     }
 }

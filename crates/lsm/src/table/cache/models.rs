@@ -5,7 +5,7 @@ use super::*;
 use crate::rows::Rows;
 use crate::table::apart::Home;
 use crate::table::encode::{Strings, encode_block};
-use base::{Column, ColumnShape, KeyRef, KeyShape, Shape};
+use base::{Column, ColumnShape, KeyRef, KeyShape, SeqNo, Shape};
 use env::Env as _;
 use env::model::explore;
 use shuttle::thread;
@@ -18,7 +18,7 @@ fn block(number: u64) -> Arc<Block> {
     let mut bytes = Vec::new();
     encode_block(&rows, 0..1, Strings::Keep, &mut bytes);
     bytes.shrink_to_fit();
-    Arc::new(Block::parse(bytes, &shape, number).expect("a block of our own"))
+    Arc::new(Block::parse(bytes, &shape, SeqNo(number)).expect("a block of our own"))
 }
 
 /// The block through the cache, as a table reads it.
@@ -28,7 +28,7 @@ fn read(cache: &BlockCache, slots: &Arc<Slots>, table: u64, index: usize, fill: 
         slots.count_miss();
         cache.insert(slots, index, block(number), fill)
     });
-    assert_eq!(got.seq(0), number, "the block that was asked for");
+    assert_eq!(got.seq(0), SeqNo(number), "the block that was asked for");
 }
 
 /// Blocks and bytes that filled slots hold now; nobody else is at work.
@@ -119,7 +119,7 @@ fn head(slots: &Arc<Slots>, index: usize) -> Arc<Block> {
     let slots: Weak<Slots> = Arc::downgrade(slots);
     let home = Home { keeper: slots, index, direct: true };
     let apart = |column, _, _| Some(Apart::new(column, file, heap, home, 2));
-    Arc::new(Block::parse_head(bytes, &shape, 0, apart).expect("a head of our own"))
+    Arc::new(Block::parse_head(bytes, &shape, SeqNo::ZERO, apart).expect("a head of our own"))
 }
 
 #[test]
