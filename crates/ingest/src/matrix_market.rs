@@ -39,35 +39,10 @@ pub(crate) fn dialect(
     file: &str,
     options: &TextOptions,
 ) -> Result<Dialect, InputError> {
-    let wrong = |line: u64, expected: &str, found: &[u8]| {
-        InputError::whole(file, expected, show(found)).at(Place::Line(line), 0)
-    };
     let banner_end = scan::next_line(head, 0);
-    let banner = String::from_utf8_lossy(&head[..banner_end]).to_ascii_lowercase();
-    let words: Vec<_> = banner.split_whitespace().skip(1).collect();
-    let [object, format, field, symmetry] = words[..] else {
-        let expected = "\"matrix coordinate\", a type of values and a symmetry";
-        return Err(wrong(1, expected, &head[..banner_end]));
-    };
-    if object != "matrix" || format != "coordinate" {
-        return Err(wrong(1, "a matrix in coordinates", format!("{object} {format}").as_bytes())
-            .hint("a dense matrix names no edges; write it as a sparse one"));
-    }
-    let values = match field {
-        "pattern" => 0,
-        "real" | "double" | "integer" | "unsigned-integer" => 1,
-        "complex" => 2,
-        _ => return Err(wrong(1, "real, integer, complex or pattern values", field.as_bytes())),
-    };
-    let mirror = match symmetry {
-        "general" => Mirror::None,
-        "symmetric" => Mirror::Same,
-        "skew-symmetric" => Mirror::Negated,
-        "hermitian" => Mirror::Same,
-        _ => return Err(wrong(1, "a symmetry such as general", symmetry.as_bytes())),
-    };
+    let Banner { said, values, mirror } = Banner::parse(&head[..banner_end], file)?;
     if values == 2 && options.edges.columns.is_none() {
-        return Err(wrong(1, "weights", b"complex values")
+        return Err(wrong(file, 1, "weights", b"complex values")
             .hint("columns=[0, 1, 2] takes the real part, columns=[0, 1] the edges alone"));
     }
     let (mut at, mut line) = (banner_end, 2);
@@ -82,7 +57,12 @@ pub(crate) fn dialect(
     let size = String::from_utf8_lossy(&head[at..data_start]);
     let numbers: Vec<u64> = size.split_whitespace().filter_map(|n| n.parse().ok()).collect();
     let [rows, columns, entries] = numbers[..] else {
-        return Err(wrong(line, "the size: rows, columns and entries", size.trim().as_bytes()));
+        return Err(wrong(
+            file,
+            line,
+            "the size: rows, columns and entries",
+            size.trim().as_bytes(),
+        ));
     };
     let infos: Vec<_> =
         (0..2 + values).map(|_| ColumnInfo { is_numeric: true, ..ColumnInfo::default() }).collect();
@@ -92,7 +72,7 @@ pub(crate) fn dialect(
     dialect.data_start = data_start;
     dialect.matrix = Some(Matrix { rows, columns, entries, mirror });
     dialect.detected = vec![
-        ("format", format!("Matrix Market, {field} {symmetry}")),
+        ("format", format!("Matrix Market, {said}")),
         ("size", format!("{rows} rows, {columns} columns, {entries} entries")),
     ];
     dialect.detected.extend(columns::describe_choice(positions, &infos));
@@ -103,6 +83,53 @@ pub(crate) fn dialect(
         dialect.detected.push(("note", said.to_owned()));
     }
     Ok(dialect)
+}
+
+/// The first line.
+struct Banner {
+    /// Type of values and symmetry, as written.
+    said: String,
+    /// Numbers of an entry after its row and column.
+    values: usize,
+    mirror: Mirror,
+}
+
+impl Banner {
+    /// # Errors
+    /// It is not that of a matrix in coordinates.
+    fn parse(line: &[u8], file: &str) -> Result<Self, InputError> {
+        let text = String::from_utf8_lossy(line).to_ascii_lowercase();
+        let words: Vec<_> = text.split_whitespace().skip(1).collect();
+        let [object, format, field, symmetry] = words[..] else {
+            let expected = "\"matrix coordinate\", a type of values and a symmetry";
+            return Err(wrong(file, 1, expected, line));
+        };
+        if object != "matrix" || format != "coordinate" {
+            let found = format!("{object} {format}");
+            return Err(wrong(file, 1, "a matrix in coordinates", found.as_bytes())
+                .hint("a dense matrix names no edges; write it as a sparse one"));
+        }
+        let values = match field {
+            "pattern" => 0,
+            "real" | "double" | "integer" | "unsigned-integer" => 1,
+            "complex" => 2,
+            _ => {
+                let expected = "real, integer, complex or pattern values";
+                return Err(wrong(file, 1, expected, field.as_bytes()));
+            }
+        };
+        let mirror = match symmetry {
+            "general" => Mirror::None,
+            "symmetric" | "hermitian" => Mirror::Same,
+            "skew-symmetric" => Mirror::Negated,
+            _ => return Err(wrong(file, 1, "a symmetry such as general", symmetry.as_bytes())),
+        };
+        Ok(Self { said: format!("{field} {symmetry}"), values, mirror })
+    }
+}
+
+fn wrong(file: &str, line: u64, expected: &str, found: &[u8]) -> InputError {
+    InputError::whole(file, expected, show(found)).at(Place::Line(line), 0)
 }
 
 /// Checks that the entries lie in the matrix, and appends those of its other half.

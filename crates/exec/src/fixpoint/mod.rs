@@ -240,60 +240,27 @@ impl<'a> Fixpoint<'a> {
         let definition = &plan.program.predicates[predicate];
         let PredicateKind::Inline { aggregates } = &definition.kind else { return Ok(()) };
         if definition.is_aggregated() {
-            let mut sink =
-                AggregateSink { groups: self.groups(aggregates, definition.span)?, head: &[] };
-            for rule in &group.rules {
-                let Some(body) = &rule.first else { continue };
-                sink.head = &plan.program.rules[rule.rule].head;
-                if !self.extreme_rows(body, rule.rule, &mut sink)? {
-                    self.run_body(body, rule.rule, &mut sink)?;
-                }
-            }
-            let columns = sink.groups.finish(self.context.interner, &|| self.context.check(0))?;
-            return self.fill(predicate, aggregates.len(), &columns);
+            return self.run_aggregated(group, predicate, aggregates);
         }
         let is_entry = predicate == plan.program.entry;
-        let enough = if is_entry { self.enough } else { usize::MAX };
         if let ([rule], true) = (&*group.rules, is_entry)
             && let Some(body) = &rule.first
-            && let Some(found) = self.first_rows(body, rule.rule)?
         {
-            self.first = None;
-            self.set_table(predicate, found);
-            return Ok(());
-        }
-        if let ([rule], true) = (&*group.rules, is_entry)
-            && let Some(body) = &rule.first
-            && let Some(told) = body.distinct_keys
-        {
-            if let Some(stream) = self.stream {
-                self.run_streaming(body, rule.rule, stream, enough)?;
+            if let Some(found) = self.first_rows(body, rule.rule)? {
+                self.first = None;
+                self.set_table(predicate, found);
+                return Ok(());
+            }
+            if let Some(told) = body.distinct_keys {
+                match self.stream {
+                    Some(stream) => self.run_streaming(body, rule.rule, stream, self.enough)?,
+                    None => self.run_listed(body, rule.rule, aggregates.len(), told)?,
+                }
                 self.hints = OutputHints::default();
                 return Ok(());
             }
-            let head = &plan.program.rules[rule.rule].head;
-            let first = self.first.take();
-            if let Some(order) = self.streamable.take() {
-                let is_ordered = |var: &VarId| order.iter().any(|&column| head[column] == *var);
-                self.hints.not_compared =
-                    body.not_compared.iter().copied().filter(|var| !is_ordered(var)).collect();
-            }
-            self.hints.top_k = first.clone().map(|first| {
-                let var = head[first.order[0].0];
-                (first, var)
-            });
-            let list = Columns::of(aggregates.len());
-            let takes_columns = self.takes_columns && first.is_none() && enough == usize::MAX;
-            let columns = takes_columns.then(|| self.hints.columns(head));
-            let mut sink = ListSink { list, head, told, enough, first, columns };
-            self.run_body(body, rule.rule, &mut sink)?;
-            sink.finish(&self.context)?;
-            self.hints = OutputHints::default();
-            self.passed_on = sink.list.rows + sink.columns.as_ref().map_or(0, ColumnList::rows);
-            self.columns = sink.columns;
-            self.listed = Some((sink.list, told));
-            return Ok(());
         }
+        let enough = if is_entry { self.enough } else { usize::MAX };
         let mut sink =
             SetSink { table: Table::set(aggregates.len()), head: &[], known: None, enough };
         for rule in &group.rules {
@@ -305,6 +272,59 @@ impl<'a> Fixpoint<'a> {
             self.run_body(body, rule.rule, &mut sink)?;
         }
         self.set_table(predicate, sink.table);
+        Ok(())
+    }
+
+    /// Runs the rules of a relation that aggregates.
+    fn run_aggregated(
+        &mut self,
+        group: &GroupPlan,
+        predicate: PredicateId,
+        aggregates: &'a [Option<AggregateUse>],
+    ) -> Result<()> {
+        let program = &self.context.plan.program;
+        let span = program.predicates[predicate].span;
+        let mut sink = AggregateSink { groups: self.groups(aggregates, span)?, head: &[] };
+        for rule in &group.rules {
+            let Some(body) = &rule.first else { continue };
+            sink.head = &program.rules[rule.rule].head;
+            if !self.extreme_rows(body, rule.rule, &mut sink)? {
+                self.run_body(body, rule.rule, &mut sink)?;
+            }
+        }
+        let columns = sink.groups.finish(self.context.interner, &|| self.context.check(0))?;
+        self.fill(predicate, aggregates.len(), &columns)
+    }
+
+    /// Lists the result of a rule whose rows differ in their first `told` columns, so that they
+    /// need no set.
+    fn run_listed(
+        &mut self,
+        body: &PipelinePlan,
+        rule: usize,
+        arity: usize,
+        told: usize,
+    ) -> Result<()> {
+        let head = &self.context.plan.program.rules[rule].head;
+        let (first, enough) = (self.first.take(), self.enough);
+        if let Some(order) = self.streamable.take() {
+            let is_ordered = |var: &VarId| order.iter().any(|&column| head[column] == *var);
+            self.hints.not_compared =
+                body.not_compared.iter().copied().filter(|var| !is_ordered(var)).collect();
+        }
+        self.hints.top_k = first.clone().map(|first| {
+            let var = head[first.order[0].0];
+            (first, var)
+        });
+        let list = Columns::of(arity);
+        let takes_columns = self.takes_columns && first.is_none() && enough == usize::MAX;
+        let columns = takes_columns.then(|| self.hints.columns(head));
+        let mut sink = ListSink { list, head, told, enough, first, columns };
+        self.run_body(body, rule, &mut sink)?;
+        sink.finish(&self.context)?;
+        self.passed_on = sink.list.rows + sink.columns.as_ref().map_or(0, ColumnList::rows);
+        self.columns = sink.columns;
+        self.listed = Some((sink.list, told));
         Ok(())
     }
 

@@ -156,30 +156,8 @@ impl Sink {
         }
         if given.is_some() {
             self.with_weight += 1;
-        } else {
-            self.without_weight += 1;
-            let error = InputError::whole(&self.file, "a weight", "nothing");
-            let place = if line == 0 {
-                Place::Row(self.with_weight + self.without_weight)
-            } else {
-                Place::Line(line)
-            };
-            let error = error.at(place, 0);
-            match edges.missing {
-                Missing::Fail if self.first_without.len() < SKIPPED_KEPT_MAX => {
-                    self.first_without.push(error);
-                }
-                Missing::Fail => {}
-                // Told explicitly, so a file without any weight is meant, too.
-                Missing::Skip if edges.weight != WeightType::None && weight.is_some() => {
-                    self.chunk.missing_count += 1;
-                    return Ok(());
-                }
-                Missing::Weight(_) if edges.weight != WeightType::None && weight.is_some() => {
-                    self.chunk.missing_count += 1;
-                }
-                Missing::Skip | Missing::Weight(_) => {}
-            }
+        } else if !self.keeps_without_weight(line, weight.is_some()) {
+            return Ok(());
         }
         let default = match edges.missing {
             Missing::Weight(weight) => weight,
@@ -203,6 +181,35 @@ impl Sink {
             }
         }
         Ok(())
+    }
+
+    /// Counts an edge without a weight, and returns whether it is kept. `is_null`: the file has a
+    /// null in its place.
+    fn keeps_without_weight(&mut self, line: u64, is_null: bool) -> bool {
+        self.without_weight += 1;
+        // Told explicitly, so a file without any weight is meant, too.
+        let is_missing = is_null && self.options.edges.weight != WeightType::None;
+        match self.options.edges.missing {
+            Missing::Fail => {
+                if self.first_without.len() < SKIPPED_KEPT_MAX {
+                    let place = match line {
+                        0 => Place::Row(self.with_weight + self.without_weight),
+                        _ => Place::Line(line),
+                    };
+                    let error = InputError::whole(&self.file, "a weight", "nothing");
+                    self.first_without.push(error.at(place, 0));
+                }
+                true
+            }
+            Missing::Skip => {
+                self.chunk.missing_count += u64::from(is_missing);
+                !is_missing
+            }
+            Missing::Weight(_) => {
+                self.chunk.missing_count += u64::from(is_missing);
+                true
+            }
+        }
     }
 
     fn weight(&self, text: &str) -> Result<(f64, i64), NumberError> {
