@@ -7,7 +7,7 @@
 
 use crate::expr::Comparison;
 use crate::operator::column_steps::Layout;
-use crate::storage::access_path::StoredPath;
+use crate::storage::access_path::{Place, StoredPath};
 use crate::storage::key_bounds::bound_word;
 use crate::vector::node::Node;
 use crate::vector::text::TextTest;
@@ -89,7 +89,7 @@ fn stored_value<'l>(node: &Node, layout: &'l Layout<'_>) -> Option<(usize, &'l T
     let Node::Column(var) = node else { return None };
     let path: &StoredPath = layout.path;
     let place = layout.place(*var)?;
-    let column = place.checked_sub(path.keys())?;
+    let Place::Value(column) = place else { return None };
     Some((column, path.column_type(place)))
 }
 

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::expr::batch::{Bindings, Rows};
 use crate::expr::{Compiled, Computer, Made};
 use crate::pipeline::PreparedStep;
-use crate::storage::access_path::StoredPath;
+use crate::storage::access_path::{Place, StoredPath};
 use crate::storage::stored_columns::StoredColumns;
 use crate::value::cell::Cell;
 use crate::vector::column::TypedColumn;
@@ -32,7 +32,7 @@ pub(crate) struct ColumnStep {
 /// The action of a step on columns.
 enum Action {
     /// Keeps the rows in which a stored column has the same value as a variable.
-    Check(usize, VarId),
+    Check(Place, VarId),
     /// Keeps the rows for which a condition is true.
     Filter(Compiled),
     /// Keeps the rows in which a variable has the value of an expression.
@@ -47,8 +47,8 @@ enum Action {
 pub(crate) struct Layout<'l> {
     /// The order that is read.
     pub path: &'l StoredPath,
-    /// The index in the path of each variable's column, if the scan reads it.
-    pub places: PerVar<Option<usize>>,
+    /// The place in the path of each variable's column, if the scan reads it.
+    pub places: PerVar<Option<Place>>,
     /// Variables that steps bind, in order.
     pub computed: Vec<VarId>,
     /// The input row.
@@ -56,15 +56,15 @@ pub(crate) struct Layout<'l> {
 }
 
 impl Layout<'_> {
-    /// A number past those of the variables, for the column at an index of the path.
-    fn slot(&self, place: usize) -> VarId {
-        VarId::new(self.places.len() + place)
+    /// A variable with a number past those of the rule, for the column at a place in the path.
+    fn slot(&self, place: Place) -> VarId {
+        VarId::new(self.places.len() + self.path.number_of(place))
     }
 
-    /// The index in the path of a variable's column.
-    pub(crate) fn place(&self, var: VarId) -> Option<usize> {
+    /// The place in the path of a variable's column.
+    pub(crate) fn place(&self, var: VarId) -> Option<Place> {
         match var.place().checked_sub(self.places.len()) {
-            Some(place) => Some(place),
+            Some(number) => Some(self.path.place_at(number)),
             None => self.places[var],
         }
     }

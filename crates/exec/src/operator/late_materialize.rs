@@ -21,7 +21,7 @@ use crate::operator::scan::ScannedRange;
 use crate::pipeline::Pipeline;
 use crate::sink::top_k::TopK;
 use crate::sink::{Out, RowOutput};
-use crate::storage::access_path::StoredPath;
+use crate::storage::access_path::{Place, StoredPath};
 use crate::storage::decode::Picked;
 use crate::storage::stored_columns::StoredColumns;
 use crate::value::columns::Columns;
@@ -238,8 +238,8 @@ fn before_bound(
 struct OutputColumns<'o> {
     input: &'o Bindings,
     live: &'o [VarId],
-    /// Stored columns that are live, by index in the path, with their variables.
-    stored: Vec<(usize, VarId)>,
+    /// Stored columns that are live, by place in the path, with their variables.
+    stored: Vec<(Place, VarId)>,
     /// Columns of the relation that are not compared.
     not_compared: Vec<usize>,
     /// Variables that steps have bound and that are live, and whether they are compared.
@@ -276,7 +276,7 @@ impl<'o> OutputColumns<'o> {
             return Ok(self.input.gather_weighted(&[0], vec![weight], self.live));
         }
         let rows = kept.in_batch(piece.start);
-        let places: Vec<usize> = self.stored.iter().map(|(place, _)| *place).collect();
+        let places: Vec<Place> = self.stored.iter().map(|(place, _)| *place).collect();
         let path = piece.layout.path;
         let cells =
             path.cells(batch, &rows.picked(), &places, &self.not_compared, context.interner)?;

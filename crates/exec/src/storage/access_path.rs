@@ -47,6 +47,15 @@ pub struct PathColumn {
     pub path: JsonPath,
 }
 
+/// The place of a column in an order of rows, as opposed to its number in the relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the key.
+    Key(usize),
+    /// Among the values.
+    Value(usize),
+}
+
 /// One order in which a relation's rows are stored.
 #[derive(Clone, Debug)]
 pub struct StoredPath {
@@ -162,34 +171,46 @@ impl StoredPath {
 
     /// Whether values of a column may need interning, because they do not always fit a word.
     pub(crate) fn is_costly(&self, column: usize) -> bool {
-        let place = self.columns.iter().position(|own| *own == column);
-        place.is_some_and(|place| !fits_cells(self.column_type(place).without_null()))
+        let is_costly = |place| !fits_cells(self.column_type(place).without_null());
+        self.place(column).is_some_and(is_costly)
     }
 
     pub(crate) fn keys(&self) -> usize {
         self.schema.keys.len()
     }
 
-    pub(crate) fn column_type(&self, place: usize) -> &Type {
-        match place.checked_sub(self.keys()) {
-            None => &self.schema.keys[place].column_type,
-            Some(value) => &self.schema.values[value].column_type,
+    pub(crate) fn column_type(&self, place: Place) -> &Type {
+        match place {
+            Place::Key(key) => &self.schema.keys[key].column_type,
+            Place::Value(value) => &self.schema.values[value].column_type,
         }
     }
 
-    /// Indexes in this path of columns of the relation.
-    pub(super) fn places(&self, wanted: &[usize]) -> Vec<usize> {
-        let place = |column: &usize| self.columns.iter().position(|own| own == column);
-        wanted.iter().filter_map(place).collect()
+    /// Where the path has columns of the relation.
+    pub(super) fn places(&self, wanted: &[usize]) -> Vec<Place> {
+        wanted.iter().filter_map(|&column| self.place(column)).collect()
     }
 
-    pub(super) fn projection(&self, places: &[usize]) -> Projection {
+    /// The place with this number, if the values are numbered after the keys.
+    pub(crate) fn place_at(&self, number: usize) -> Place {
+        number.checked_sub(self.keys()).map_or(Place::Key(number), Place::Value)
+    }
+
+    /// The number of a place, if the values are numbered after the keys.
+    pub(crate) fn number_of(&self, place: Place) -> usize {
+        match place {
+            Place::Key(key) => key,
+            Place::Value(value) => self.keys() + value,
+        }
+    }
+
+    pub(super) fn projection(&self, places: &[Place]) -> Projection {
         let mut projection = Projection::COUNT;
         for &place in places {
-            match place.checked_sub(self.keys()) {
-                None if self.shape.key == KeyShape::Bytes => projection.keys |= 1,
-                None => projection.keys |= 1 << place,
-                Some(value) => projection.want_value(value),
+            match place {
+                Place::Key(_) if self.shape.key == KeyShape::Bytes => projection.keys |= 1,
+                Place::Key(key) => projection.keys |= 1 << key,
+                Place::Value(value) => projection.want_value(value),
             }
         }
         projection
@@ -236,7 +257,7 @@ impl StoredPath {
     /// The key words of these cells; `None` where the columns cannot have such values.
     fn words(&self, prefix: &[Cell], interner: &Interner) -> Option<Vec<u64>> {
         let words = prefix.iter().enumerate();
-        words.map(|(i, &cell)| word_of(self.column_type(i), cell, interner)).collect()
+        words.map(|(i, &cell)| word_of(self.column_type(Place::Key(i)), cell, interner)).collect()
     }
 
     /// Narrows a range that [`StoredPath::prefix`] made of `prefix` to values of the next column
@@ -249,7 +270,7 @@ impl StoredPath {
         upper: Option<&Value>,
         interner: &Interner,
     ) {
-        let of = self.column_type(prefix.len());
+        let of = self.column_type(Place::Key(prefix.len()));
         let bound = |value: &Value, up: bool| -> Option<KeyRange> {
             match self.shape.key {
                 KeyShape::Words(_) => {
@@ -375,18 +396,19 @@ impl StoredPath {
         self.batches(read, range, &self.places(wanted), chunk_rows, filter, visit)
     }
 
-    /// The index in this path of a column of the relation.
-    pub(crate) fn place(&self, column: usize) -> Option<usize> {
-        self.columns.iter().position(|own| *own == column)
+    /// The place of a column of the relation.
+    pub(crate) fn place(&self, column: usize) -> Option<Place> {
+        let number = self.columns.iter().position(|own| *own == column)?;
+        Some(self.place_at(number))
     }
 
-    /// Passes the rows of a range, with the columns at these indexes of the path, to `visit` in
-    /// chunks, as [`StoredPath::scan`] says.
+    /// Passes the rows of a range, with the columns at these places, to `visit` in chunks, as
+    /// [`StoredPath::scan`] says.
     fn batches<E: From<Error>>(
         &self,
         read: &dyn Read,
         range: KeyRange,
-        places: &[usize],
+        places: &[Place],
         chunk_rows: usize,
         filter: Option<&Arc<BlockFilter>>,
         visit: &mut dyn FnMut(&Batch) -> std::result::Result<bool, E>,
@@ -475,7 +497,7 @@ impl StoredPath {
         let projection = self.projection(&places);
         let mut batch = Batch::new(&self.shape);
         if keys.len() == 1 && matches!(self.shape.key, KeyShape::Words(_)) {
-            let of = self.column_type(0);
+            let of = self.column_type(Place::Key(0));
             let mut words = Vec::with_capacity(rows);
             let mut asked = Vec::with_capacity(rows);
             for (row, &cell) in keys[0].iter().enumerate().take(rows) {
@@ -554,7 +576,7 @@ impl StoredPath {
     /// A word that is not valid for the column's type.
     pub(crate) fn first_cells(&self, words: &[u64], interner: &Interner) -> Result<Vec<Cell>> {
         let mut cells = Vec::with_capacity(words.len());
-        self.word_cells(0, words.iter().map(|&word| Some(word)), interner, &mut cells)?;
+        self.word_cells(Place::Key(0), words.iter().map(|&word| Some(word)), interner, &mut cells)?;
         Ok(cells)
     }
 
@@ -587,7 +609,7 @@ impl StoredPath {
         read: &dyn Read,
         keys: &[&[Cell]],
         rows: usize,
-        places: &[usize],
+        places: &[Place],
         interner: &Interner,
         found: &mut Vec<u32>,
     ) -> Result<Columns> {
@@ -613,9 +635,11 @@ impl StoredPath {
         }
         let mut out = Columns { rows: kept.len(), columns: Vec::with_capacity(places.len()) };
         for &place in places {
-            out.columns.push(match place.checked_sub(self.keys()) {
-                None => found[first..].iter().map(|&row| keys[place][row as usize]).collect(),
-                Some(value) => {
+            out.columns.push(match place {
+                Place::Key(key) => {
+                    found[first..].iter().map(|&row| keys[key][row as usize]).collect()
+                }
+                Place::Value(value) => {
                     let mut column = Vec::with_capacity(kept.len());
                     for &i in &kept {
                         let i = if is_single { 0 } else { i };
@@ -640,7 +664,7 @@ impl StoredPath {
                     let mut words = [0; base::WORDS_MAX];
                     let mut all = true;
                     for (i, column) in keys.iter().enumerate() {
-                        match word_of(self.column_type(i), column[row], interner) {
+                        match word_of(self.column_type(Place::Key(i)), column[row], interner) {
                             Some(word) => words[i] = word,
                             None => all = false,
                         }

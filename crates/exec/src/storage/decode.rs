@@ -1,6 +1,6 @@
 //! Decodes rows of the store into cells, for `access_path.rs`.
 
-use crate::storage::access_path::StoredPath;
+use crate::storage::access_path::{Place, StoredPath};
 use crate::value::cell::{Cell, Interner, push_small_ints};
 use crate::value::columns::Columns;
 use base::{Batch, BytesColumn, Column, Keys, word_to_float, word_to_int};
@@ -37,29 +37,29 @@ impl StoredPath {
         &self,
         batch: &Batch,
         rows: &Picked<'_>,
-        places: &[usize],
+        places: &[Place],
         not_compared: &[usize],
         interner: &Interner,
     ) -> Result<Columns> {
         let mut out = Columns { rows: rows.len(), columns: vec![Vec::new(); places.len()] };
         let keyed = match &batch.keys {
-            Keys::Bytes(keys) if places.iter().any(|&place| place < self.keys()) => {
+            Keys::Bytes(keys) if places.iter().any(|place| matches!(place, Place::Key(_))) => {
                 self.key_cells(keys, rows, places, interner)?
             }
             _ => Vec::new(),
         };
         for (column, &place) in out.columns.iter_mut().zip(places) {
             column.reserve(rows.len());
-            match place.checked_sub(self.keys()) {
-                None => match &batch.keys {
+            match place {
+                Place::Key(key) => match &batch.keys {
                     Keys::Words(words) => {
-                        self.key_word_cells(&words[place], rows, place, interner, column)?;
+                        self.key_word_cells(&words[key], rows, place, interner, column)?;
                     }
                     // A column may be requested twice.
-                    Keys::Bytes(_) => column.extend_from_slice(&keyed[place]),
+                    Keys::Bytes(_) => column.extend_from_slice(&keyed[key]),
                 },
-                Some(value) => {
-                    let is_compared = !not_compared.contains(&self.columns[place]);
+                Place::Value(value) => {
+                    let is_compared = !not_compared.contains(&self.columns[self.number_of(place)]);
                     let values = &batch.values[value];
                     self.value_cells(values, rows, value, is_compared, interner, column)?;
                 }
@@ -73,7 +73,7 @@ impl StoredPath {
         &self,
         words: &[u64],
         rows: &Picked<'_>,
-        place: usize,
+        place: Place,
         interner: &Interner,
         out: &mut Vec<Cell>,
     ) -> Result<()> {
@@ -104,7 +104,7 @@ impl StoredPath {
             {
                 let words = &found.words[rows.clone()];
                 let valid = |row| found.validity.bits(rows.start + row);
-                self.piece_cells(self.keys() + value, words, valid, interner, out)
+                self.piece_cells(Place::Value(value), words, valid, interner, out)
             }
             (Column::Bytes(texts), rows)
                 if self.schema.values[value].column_type == Type::String
@@ -133,11 +133,12 @@ impl StoredPath {
         &self,
         keys: &BytesColumn,
         rows: &Picked<'_>,
-        places: &[usize],
+        places: &[Place],
         interner: &Interner,
     ) -> Result<Vec<Vec<Cell>>> {
         let mut columns = vec![Vec::new(); self.keys()];
-        let wanted: Vec<bool> = (0..self.keys()).map(|place| places.contains(&place)).collect();
+        let wanted: Vec<bool> =
+            (0..self.keys()).map(|key| places.contains(&Place::Key(key))).collect();
         for (column, _) in columns.iter_mut().zip(&wanted).filter(|(_, wanted)| **wanted) {
             column.reserve(rows.len());
         }
@@ -172,7 +173,7 @@ impl StoredPath {
     /// each 64 rows.
     fn piece_cells(
         &self,
-        place: usize,
+        place: Place,
         words: &[u64],
         valid: impl Fn(usize) -> u64,
         interner: &Interner,
@@ -196,7 +197,7 @@ impl StoredPath {
     #[inline]
     pub(crate) fn word_cells(
         &self,
-        place: usize,
+        place: Place,
         words: impl Iterator<Item = Option<u64>>,
         interner: &Interner,
         out: &mut Vec<Cell>,

@@ -2,7 +2,7 @@
 
 use crate::error::Result as ExecResult;
 use crate::expr::Made;
-use crate::storage::access_path::StoredPath;
+use crate::storage::access_path::{Place, StoredPath};
 use crate::value::cell::{Cell, fits_cells};
 use crate::vector::column::{Texts, TypedColumn, Values};
 use crate::vector::selection::Selection;
@@ -28,15 +28,15 @@ pub(crate) struct StoredColumns<'b> {
 }
 
 impl StoredPath {
-    /// Whether a column, by its index in this path, has a kind that typed columns have.
-    pub(crate) fn is_typed(&self, place: usize) -> bool {
-        match place.checked_sub(self.keys()) {
-            None => {
-                let of = self.schema.keys[place].column_type.without_null();
+    /// Whether a column has a kind that typed columns have.
+    pub(crate) fn is_typed(&self, place: Place) -> bool {
+        match place {
+            Place::Key(key) => {
+                let of = self.schema.keys[key].column_type.without_null();
                 fits_cells(of) && !(*of == Type::Id && self.shape.key == KeyShape::Bytes)
                     || *of == Type::String
             }
-            Some(value) => {
+            Place::Value(value) => {
                 let of = &self.schema.values[value];
                 let is_typed = fits_cells(&of.column_type) || of.column_type == Type::String;
                 is_typed && of.merge.is_none() && self.kept_elsewhere != Some(value)
@@ -108,14 +108,14 @@ impl StoredPath {
         !matches!(self.schema.values[value].column_type, Type::String | Type::Bytes)
     }
 
-    /// The value of a key column in a row with an encoded key, which is not interned.
-    fn key_made(&self, keys: &BytesColumn, place: usize, i: usize) -> Result<Made> {
+    /// The value of key column number `column` in a row with an encoded key, which is not interned.
+    fn key_made(&self, keys: &BytesColumn, column: usize, i: usize) -> Result<Made> {
         let mut key = keys.get(i);
         if self.has_raw_keys {
             return Ok(Made::of_text(self.text(key)?));
         }
         let mut last = Made::Cell(Cell::NULL);
-        for _ in 0..=place {
+        for _ in 0..=column {
             if key.is_empty() {
                 return Err(self.wrong("the key has another number of columns"));
             }
@@ -140,19 +140,19 @@ impl<'b> StoredColumns<'b> {
     /// `None` where values have to be read one by one.
     pub(crate) fn column(
         &self,
-        place: usize,
+        place: Place,
         start: usize,
         rows: &Selection<'_>,
     ) -> Option<TypedColumn<'_>> {
-        match place.checked_sub(self.path.keys()) {
-            None => match &self.batch.keys {
+        match place {
+            Place::Key(key) => match &self.batch.keys {
                 Keys::Words(words) => {
                     let of = self.path.column_type(place);
-                    typed_words(of, &words[place], &Validity::default(), start, rows)
+                    typed_words(of, &words[key], &Validity::default(), start, rows)
                 }
-                Keys::Bytes(keys) => self.key_column(keys, place, start, rows),
+                Keys::Bytes(keys) => self.key_column(keys, key, start, rows),
             },
-            Some(value) => match &self.batch.values[value] {
+            Place::Value(value) => match &self.batch.values[value] {
                 Column::Words(words) => {
                     let of = &self.path.schema.values[value].column_type;
                     typed_words(of, &words.words, &words.validity, start, rows)
@@ -173,15 +173,15 @@ impl<'b> StoredColumns<'b> {
     ///
     /// # Errors
     /// A value that does not fit its column, or is out of reach.
-    pub(crate) fn made(&self, place: usize, row: usize) -> ExecResult<Made> {
-        Ok(match place.checked_sub(self.path.keys()) {
-            None => match &self.batch.keys {
+    pub(crate) fn made(&self, place: Place, row: usize) -> ExecResult<Made> {
+        Ok(match place {
+            Place::Key(key) => match &self.batch.keys {
                 Keys::Words(words) => {
-                    self.path.word_made(self.path.column_type(place), words[place][row])?
+                    self.path.word_made(self.path.column_type(place), words[key][row])?
                 }
-                Keys::Bytes(keys) => self.path.key_made(keys, place, row)?,
+                Keys::Bytes(keys) => self.path.key_made(keys, key, row)?,
             },
-            Some(value) => self.path.value_made(&self.batch.values[value], value, row)?,
+            Place::Value(value) => self.path.value_made(&self.batch.values[value], value, row)?,
         })
     }
 
@@ -192,11 +192,11 @@ impl<'b> StoredColumns<'b> {
     /// A value that cannot be decoded.
     pub(crate) fn list_item(
         &self,
-        place: usize,
+        place: Place,
         row: usize,
         index: i64,
     ) -> ExecResult<Option<ListItem>> {
-        let Some(value) = place.checked_sub(self.path.keys()) else { return Ok(None) };
+        let Place::Value(value) = place else { return Ok(None) };
         match &self.batch.values[value] {
             Column::Bytes(bytes)
                 if self.path.may_be_list(value) && bytes.validity.is_valid(row) =>
@@ -211,7 +211,7 @@ impl<'b> StoredColumns<'b> {
     fn key_column(
         &self,
         keys: &'b BytesColumn,
-        place: usize,
+        key: usize,
         start: usize,
         rows: &Selection<'_>,
     ) -> Option<TypedColumn<'_>> {
@@ -224,13 +224,13 @@ impl<'b> StoredColumns<'b> {
         let decoded = self.keys.get_or_init(|| self.decoded_keys(keys)).as_ref()?;
         let places: Vec<u32> =
             (0..rows.len()).map(|position| start as u32 + rows.row(position)).collect();
-        Some(decoded.get(place)?.gathered(&places))
+        Some(decoded.get(key)?.gathered(&places))
     }
 
     /// The key columns of all rows. Those of other kinds have only nulls.
     fn decoded_keys(&self, keys: &BytesColumn) -> Option<Vec<TypedColumn<'static>>> {
         let rows = self.batch.rows;
-        let columns = (0..self.path.keys()).map(|place| {
+        let columns = (0..self.path.keys()).map(Place::Key).map(|place| {
             let of = self.path.column_type(place).without_null();
             Some(match of {
                 _ if !self.path.is_typed(place) => None,

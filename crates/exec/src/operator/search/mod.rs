@@ -230,8 +230,8 @@ impl<'s> RowReader<'s> {
         &self.relation.paths[0]
     }
 
-    /// Columns of the rows with these keys, each as the variable with its number in the relation; of
-    /// the values only those that the search binds and those in `more`.
+    /// Columns of the rows with these keys, each as the variable with its number in the relation.
+    /// Values are only those of columns that the search binds, and of those in `more`.
     fn columns(&self, keys: Vec<Vec<Value>>, more: &[usize]) -> Result<Bindings> {
         let (path, interner, rows) = (self.path(), self.context.interner, keys.len());
         let mut by_column: Vec<Vec<Cell>> = vec![Vec::with_capacity(rows); path.keys()];
