@@ -11,8 +11,8 @@ const KEPT_BYTES_MAX: usize = 8 << 20;
 pub struct Rows {
     /// Key columns, all present.
     pub keys: Keys,
-    /// Sequence number of each row, as the word that is encoded. **Empty: all are 0** (rows of a bulk
-    /// load, or older than every snapshot).
+    /// Sequence number of each row, as it is encoded. **Empty: all are 0** (rows of a bulk load, or
+    /// older than every snapshot).
     pub seqs: Vec<u64>,
     /// [`base::Kind`] of each row as its number. **Empty: all are puts.**
     pub kinds: Vec<u8>,
