@@ -7,7 +7,7 @@
 # temporary folder on free ports of this machine, and stopped at the end: a genuine PD, and a store of one process that
 # speaks TiKV's protocol (tools/tikv-servers). The first run builds them with Go, in five CPU minutes. They are not
 # built if the folder TIKV_TEST_SERVERS has them, as pd/pd-server and unistore/unistore-server. TIKV_REGION_BYTES is the
-# size at which the store splits a region.
+# size at which the store splits a region, by default so small that tests have several.
 #
 # With --if-there before the command, a missing server is no error; the command is left out.
 set -euo pipefail
@@ -90,7 +90,7 @@ answers pd "$client" || { echo "error: PD does not start" >&2; tail -n 5 "$folde
 cat >"$folder/store.sh" <<STORE
 #!/usr/bin/env bash
 "$built/unistore/unistore-server" -pd 127.0.0.1:$client -addr 127.0.0.1:$store -data-dir "$folder/store" \
-  -region-size ${TIKV_REGION_BYTES:-67108864} >>"$folder/store.out" 2>&1 &
+  -region-size ${TIKV_REGION_BYTES:-262144} >>"$folder/store.out" 2>&1 &
 echo \$! >"$folder/store.pid"
 STORE
 chmod +x "$folder/store.sh"

@@ -1,9 +1,11 @@
 //! A connection to a cluster: its runtime, timestamps, requests of reads, and errors.
 
 use crate::address::Address;
+use crate::regions::Regions;
 use ordered::{Order, Pair};
 use std::collections::HashMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 use store::{Error, ErrorKind, Result};
 use tikv_client::{
@@ -36,6 +38,7 @@ pub(crate) struct Cluster {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     client: TransactionClient,
+    regions: Arc<Regions>,
     pub(crate) place: String,
     prefix: String,
     snapshot_age_max: Option<Duration>,
@@ -113,6 +116,7 @@ impl Cluster {
         Ok(Self {
             runtime: Some(runtime),
             client,
+            regions: Arc::new(Regions::new(&address.servers)),
             place,
             // No name has a colon, so no prefix is the start of another.
             prefix: format!("quipu:{}:", address.name),
@@ -132,6 +136,12 @@ impl Cluster {
     pub(crate) fn wait_for<R>(&self, answer: impl Future<Output = R>) -> Result<R> {
         let closed = || Error::new(ErrorKind::Io, format!("{} is closed", self.place));
         Ok(self.runtime.as_ref().ok_or_else(closed)?.block_on(answer))
+    }
+
+    /// Waits for a time.
+    pub(crate) fn pause(&self, time: Duration) -> Result<()> {
+        // The timer is made by the runtime: the caller's thread has none.
+        self.wait_for(async { tokio::time::sleep(time).await })
     }
 
     /// Runs a task until the connection is closed.
@@ -239,7 +249,7 @@ impl Cluster {
     ) -> Result<Vec<Pair>> {
         self.check_age(state)?;
         let range = (lower.to_vec(), upper.to_vec());
-        self.wait(scan(self.client.clone(), state.timestamp.clone(), range, order, limit))
+        self.wait(self.scanner(state, order, limit, false).run(range))
     }
 
     /// The first pairs of each range.
@@ -250,10 +260,9 @@ impl Cluster {
         limit: usize,
     ) -> Result<Vec<Vec<Pair>>> {
         self.check_age(state)?;
-        let scans = ranges.iter().map(|range| {
-            let (client, timestamp) = (self.client.clone(), state.timestamp.clone());
-            scan(client, timestamp, range.clone(), Order::Forward, limit)
-        });
+        let scans = ranges
+            .iter()
+            .map(|range| self.scanner(state, Order::Forward, limit, false).run(range.clone()));
         self.wait(together(scans))
     }
 
@@ -265,11 +274,14 @@ impl Cluster {
         limit: usize,
     ) -> Result<Vec<Vec<u8>>> {
         self.check_age(state)?;
-        let mut snapshot = self.client.snapshot(state.timestamp.clone(), reading());
-        let range: BoundRange = (lower.to_vec()..upper.to_vec()).into();
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let keys = async { Ok(snapshot.scan_keys(range, limit).await?.map(Vec::from).collect()) };
-        self.wait(keys)
+        let range = (lower.to_vec(), upper.to_vec());
+        let pairs = self.wait(self.scanner(state, Order::Forward, limit, true).run(range))?;
+        Ok(pairs.into_iter().map(|(key, _)| key).collect())
+    }
+
+    fn scanner(&self, state: &State, order: Order, limit: usize, keys_only: bool) -> Scanner {
+        let (client, regions) = (self.client.clone(), Arc::clone(&self.regions));
+        Scanner { client, regions, timestamp: state.timestamp.clone(), order, limit, keys_only }
     }
 }
 
@@ -304,34 +316,69 @@ fn pair(pair: tikv_client::KvPair) -> Pair {
     (key.into(), value)
 }
 
-async fn scan(
+/// A scan of one state.
+struct Scanner {
     client: TransactionClient,
+    regions: Arc<Regions>,
     timestamp: Timestamp,
-    (mut lower, mut upper): (Vec<u8>, Vec<u8>),
     order: Order,
     limit: usize,
-) -> tikv_client::Result<Vec<Pair>> {
-    let mut out: Vec<Pair> = Vec::new();
-    while out.len() < limit && lower < upper {
-        let rows = (limit - out.len()).min(ROWS_A_REQUEST);
-        let mut snapshot = client.snapshot(timestamp.clone(), reading());
-        let range: BoundRange = (lower.clone()..upper.clone()).into();
-        let before = out.len();
-        match order {
-            Order::Forward => out.extend(snapshot.scan(range, rows as u32).await?.map(pair)),
-            Order::Backward => {
-                out.extend(snapshot.scan_reverse(range, rows as u32).await?.map(pair));
+    /// Values are left out.
+    keys_only: bool,
+}
+
+impl Scanner {
+    /// The first pairs of a range: a page of rows at a time, and one region at a time.
+    async fn run(self, range: (Vec<u8>, Vec<u8>)) -> tikv_client::Result<Vec<Pair>> {
+        let (mut lower, mut upper) = range;
+        let mut out: Vec<Pair> = Vec::new();
+        while out.len() < self.limit && lower < upper {
+            let rows = (self.limit - out.len()).min(ROWS_A_REQUEST);
+            let cut = match self.order {
+                Order::Forward => self.regions.end_above(&lower).await.filter(|end| *end < upper),
+                Order::Backward => {
+                    self.regions.start_below(&upper).await.filter(|start| *start > lower)
+                }
+            };
+            let part = match (&cut, self.order) {
+                (None, _) => (lower.clone(), upper.clone()),
+                (Some(end), Order::Forward) => (lower.clone(), end.clone()),
+                (Some(start), Order::Backward) => (start.clone(), upper.clone()),
+            };
+            let before = out.len();
+            self.page(part, rows as u32, &mut out).await?;
+            let last = out.last().filter(|_| out.len() - before == rows);
+            match (last, cut, self.order) {
+                (Some((last, _)), _, Order::Forward) => lower = successor(last),
+                (Some((last, _)), _, Order::Backward) => upper.clone_from(last),
+                (None, Some(end), Order::Forward) => lower = end,
+                (None, Some(start), Order::Backward) => upper = start,
+                (None, None, _) => break,
             }
         }
-        match out.last() {
-            Some((last, _)) if out.len() - before == rows => match order {
-                Order::Forward => lower = successor(last),
-                Order::Backward => upper.clone_from(last),
-            },
-            _ => break,
-        }
+        Ok(out)
     }
-    Ok(out)
+
+    async fn page(
+        &self,
+        (lower, upper): (Vec<u8>, Vec<u8>),
+        rows: u32,
+        out: &mut Vec<Pair>,
+    ) -> tikv_client::Result<()> {
+        let mut snapshot = self.client.snapshot(self.timestamp.clone(), reading());
+        let range: BoundRange = (lower..upper).into();
+        match (self.order, self.keys_only) {
+            (Order::Forward, false) => out.extend(snapshot.scan(range, rows).await?.map(pair)),
+            (Order::Forward, true) => {
+                let keys = snapshot.scan_keys(range, rows).await?;
+                out.extend(keys.map(|key| (Vec::from(key), Vec::new())));
+            }
+            (Order::Backward, _) => {
+                out.extend(snapshot.scan_reverse(range, rows).await?.map(pair));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Runs requests, a bounded number at once. Results are in the order of the requests.

@@ -165,7 +165,7 @@ pub(crate) fn took_place(cluster: &Cluster, number: u64, before: Option<&[u8]>) 
             Ok(fence) if fence.as_deref() == before => return Ok(false),
             Ok(_) => return Err(unknown("and another process has written since")),
             Err(error) if Instant::now() > deadline => return Err(unknown(&error.to_string())),
-            Err(_) => cluster.wait_for(sleep(LOOKED_UP_EVERY))?,
+            Err(_) => cluster.pause(LOOKED_UP_EVERY)?,
         }
     }
 }
@@ -317,4 +317,39 @@ async fn delete(client: &TransactionClient, keys: Vec<Vec<u8>>) -> tikv_client::
         transaction.delete(key).await?;
     }
     transaction.commit().await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::address::Address;
+
+    #[test]
+    fn the_outcome_of_a_commit_is_looked_up() {
+        let servers = std::env::var("QUIPU_TIKV").expect("tools/with-tikv.sh starts servers");
+        let address = Address::parse(&format!("tikv://{servers}/outcomes")).unwrap();
+        let cluster = Cluster::connect(&address).unwrap();
+        let mut transaction = cluster.wait(Cluster::begin(cluster.client())).unwrap();
+        let number = number(&transaction);
+        let committed = async {
+            write_fence(&cluster, &mut transaction).await?;
+            transaction.commit().await
+        };
+        cluster.wait(committed).unwrap();
+        assert!(took_place(&cluster, number, None).unwrap());
+        let fence = number.to_be_bytes();
+        assert!(!took_place(&cluster, number + 1, Some(&fence)).unwrap());
+        let error = took_place(&cluster, number + 1, None).unwrap_err();
+        assert!(error.to_string().contains("is unknown"), "{error}");
+        Garbage::all_controls(&cluster).remove(&cluster).unwrap();
+    }
+
+    #[test]
+    fn a_pause_needs_no_runtime_of_the_caller() {
+        let servers = std::env::var("QUIPU_TIKV").expect("tools/with-tikv.sh starts servers");
+        let address = Address::parse(&format!("tikv://{servers}/pauses")).unwrap();
+        Cluster::connect(&address).unwrap().pause(Duration::from_millis(1)).unwrap();
+    }
 }

@@ -18,7 +18,8 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
-//! 1. `address`, `overlay`: what an address says; the writes of a writer that has not committed.
+//! 1. `address`, `overlay`, `regions`: the parts of an address; the writes of a writer that has not
+//!    committed; boundaries of regions.
 //! 2. `cluster`: connections, timestamps, requests and their errors.
 //! 3. `control`: the lease, the fence and ranges that remain to be removed.
 //! 4. `tikv_map`: the map that `ordered` asks for.
@@ -31,6 +32,8 @@ mod cluster;
 mod control;
 #[cfg(feature = "tikv")]
 mod overlay;
+#[cfg(feature = "tikv")]
+mod regions;
 #[cfg(feature = "tikv")]
 mod tikv_map;
 

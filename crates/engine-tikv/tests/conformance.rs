@@ -26,8 +26,12 @@ mod many_writers {
     testkit::conformance!(|| Database::new(Writers::Many));
 }
 
+fn key(number: u32) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
 fn pair(number: u32, bytes: usize) -> Pair {
-    (number.to_be_bytes().to_vec(), vec![7; bytes])
+    (key(number), vec![7; bytes])
 }
 
 fn all(read: &mut dyn MapRead) -> Vec<Pair> {
@@ -96,6 +100,28 @@ fn a_discarded_range_is_gone_but_for_older_snapshots() {
     kept.push(pair(6000, 1));
     assert_eq!(all(&mut *map.snapshot().unwrap()), kept);
     assert_eq!(all(&mut *before), pairs);
+}
+
+#[test]
+fn scans_cross_regions_in_both_directions() {
+    let database = Database::new(Writers::One);
+    let map = database.map();
+    let pairs: Vec<_> = (0..20_000).map(|i| pair(i, 100)).collect();
+    pairs.chunks(5000).for_each(|pairs| map.load(pairs).unwrap());
+    let mut snapshot = map.snapshot().unwrap();
+    assert!(all(&mut *snapshot) == pairs);
+    for limit in [1, 4097, 15_000, usize::MAX] {
+        let mut back = Vec::new();
+        snapshot.scan(&[0], &[255], Order::Backward, limit, &mut back).unwrap();
+        assert!(back.iter().eq(pairs.iter().rev().take(limit)), "{limit}");
+    }
+    let ranges: Vec<_> =
+        (0..100_u32).map(|i| (i * 150, i * 150 + 40)).map(|(a, b)| (key(a), key(b))).collect();
+    let mut many = Vec::new();
+    snapshot.scan_many(&ranges, 30, &mut many).unwrap();
+    for (i, found) in many.iter().enumerate() {
+        assert!(found == &pairs[i * 150..i * 150 + 30], "{i}");
+    }
 }
 
 #[test]

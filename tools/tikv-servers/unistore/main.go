@@ -10,16 +10,19 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 
+	"github.com/pingcap/badger"
 	"github.com/pingcap/kvproto/pkg/deadlock"
 	"github.com/pingcap/kvproto/pkg/kvrpcpb"
 	"github.com/pingcap/kvproto/pkg/tikvpb"
 	"github.com/pingcap/tidb/pkg/store/mockstore/unistore/config"
+	"github.com/pingcap/tidb/pkg/store/mockstore/unistore/lockstore"
 	"github.com/pingcap/tidb/pkg/store/mockstore/unistore/pd"
-	"github.com/pingcap/tidb/pkg/store/mockstore/unistore/server"
 	"github.com/pingcap/tidb/pkg/store/mockstore/unistore/tikv"
+	"github.com/pingcap/tidb/pkg/store/mockstore/unistore/tikv/mvcc"
 	"google.golang.org/grpc"
 )
 
@@ -51,12 +54,55 @@ func (s shim) KvScan(ctx context.Context, r *kvrpcpb.ScanRequest) (*kvrpcpb.Scan
 	return resp, err
 }
 
+// newServer does what unistore's own server.New does, with a lockJournal.
+func newServer(conf *config.Config, pdc pd.Client) (*tikv.Server, error) {
+	physical, logical, err := pdc.GetTS(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	options := badger.DefaultOptions
+	options.ManagedTxns = true
+	options.Dir = filepath.Join(conf.Engine.DBPath, "kv")
+	options.ValueDir = options.Dir
+	options.ValueLogFileSize = conf.Engine.VlogFileSize
+	options.ValueThreshold = conf.Engine.ValueThreshold
+	options.MaxMemTableSize = conf.Engine.MaxMemTableSize
+	safePoint := &tikv.SafePoint{}
+	options.CompactionFilterFactory = safePoint.CreateCompactionFilter
+	db, err := badger.Open(options)
+	if err != nil {
+		return nil, err
+	}
+	bundle := &mvcc.DBBundle{
+		DB:        db,
+		LockStore: lockstore.NewMemStore(8 << 20),
+		StateTS:   uint64(physical)<<18 + uint64(logical),
+	}
+	writer, err := openLocks(filepath.Join(conf.Engine.DBPath, "locks"), bundle, tikv.NewDBWriter(bundle))
+	if err != nil {
+		return nil, err
+	}
+	regions := tikv.NewStandAloneRegionManager(bundle, tikv.RegionOptions{
+		StoreAddr:  conf.Server.StoreAddr,
+		PDAddr:     conf.Server.PDAddr,
+		RegionSize: conf.Server.RegionSize,
+	}, pdc)
+	inner := tikv.NewStandAlongInnerServer(bundle)
+	inner.Setup(pdc)
+	store := tikv.NewMVCCStore(conf, bundle, conf.Engine.DBPath, safePoint, writer, pdc)
+	store.DeadlockDetectSvr.ChangeRole(tikv.Leader)
+	if err := inner.Start(pdc); err != nil {
+		return nil, err
+	}
+	store.StartDeadlockDetection(false)
+	return tikv.NewServer(regions, store, inner), nil
+}
+
 func main() {
 	pdAddr := flag.String("pd", "127.0.0.1:2379", "PD address")
 	addr := flag.String("addr", "127.0.0.1:20160", "store listen address")
 	dir := flag.String("data-dir", "", "data directory")
 	rs := flag.Int64("region-size", 64<<20, "region size")
-	sync := flag.Bool("sync", false, "sync writes")
 	flag.Parse()
 	conf := config.DefaultConf
 	conf.Server.PDAddr = *pdAddr
@@ -64,7 +110,6 @@ func main() {
 	conf.Server.Raft = false
 	conf.Server.RegionSize = *rs
 	conf.Engine.DBPath = *dir
-	conf.Engine.SyncWrite = *sync
 	if err := os.MkdirAll(*dir+"/kv", 0o755); err != nil {
 		log.Fatal(err)
 	}
@@ -72,7 +117,7 @@ func main() {
 	if err != nil {
 		log.Fatal("pd: ", err)
 	}
-	svr, err := server.New(&conf, pdc)
+	svr, err := newServer(&conf, pdc)
 	if err != nil {
 		log.Fatal("store: ", err)
 	}
