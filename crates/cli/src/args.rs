@@ -55,9 +55,9 @@ Examples:
   quipu import db.quipu g edges.parquet --json
   quipu import db.quipu cites edges.csv --properties --nodes papers.csv
 
-The database and the graph are created if they do not exist. Each file is imported atomically; with
---properties or --nodes all files are one import.
-Ctrl-C stops and leaves the database as it was before the current file. An edge that exists gets
+The database and the graph are created if they do not exist. Each file is imported atomically; with \
+--properties or --nodes all files are one import. \
+Ctrl-C stops and leaves the database as it was before the current file. An edge that exists gets \
 the new weight; if a file has an edge several times, the last one counts.";
 
 /// Import edges from text (CSV, TSV, white space), Parquet, Arrow, Matrix Market, GraphML, GEXF,
@@ -166,8 +166,8 @@ Examples:
   quipu check patents.quipu
   quipu check patents.quipu --json || echo 'restore from a backup'
 
-Works while another process writes, and on a database that can no longer be opened. The command reads
-everything and lists all problems, up to a hundred. Exit status 0: intact. 3: bytes on disk differ from
+Works while another process writes, and on a database that can no longer be opened. The command reads \
+everything and lists all problems, up to a hundred. Exit status 0: intact. 3: bytes on disk differ from \
 what was written; each message names the file and the byte. 130: stopped by Ctrl-C.";
 
 /// Read every file and verify all checksums, the order of all rows, and that both directions of
@@ -187,9 +187,9 @@ Examples:
   quipu repair patents.quipu rescued.quipu
   quipu repair patents.quipu rescued.quipu --json | jq '.graphs[] | {name, edges, in_doubt}'
 
-Saves every row whose checksum is correct, rebuilds a damaged direction of a graph from the other one, and
-checks the new database. The damaged one is never changed. Close it first. Exit status 0: nothing is lost.
-4: the new database is intact, but lacks what the report names, or may hold stale rows where the report
+Saves every row whose checksum is correct, rebuilds a damaged direction of a graph from the other one, and \
+checks the new database. The damaged one is never changed. Close it first. Exit status 0: nothing is lost. \
+4: the new database is intact, but lacks what the report names, or may hold stale rows where the report \
 says so. 3: nothing could be saved.";
 
 /// Write a new database with everything that is intact in a damaged one, and report what is lost.
@@ -247,7 +247,7 @@ Examples:
   quipu algo louvain db.quipu friends --undirected --relation communities
   quipu algo diameter db.quipu roads --undirected
 
-The graph is read into memory. Without --out or --relation, the result is printed as CSV with a header, a number as
+The graph is read into memory. Without --out or --relation, the result is printed as CSV with a header, a number as \
 itself. Parameters are JSON, or else strings; personalization is a list of pairs: [[1, 0.5], [2, 0.5]].";
 
 /// Run an algorithm on a graph: PageRank, shortest paths, components, communities and others.
@@ -305,11 +305,11 @@ Examples:
   quipu run db.quipu -e '?[src, dst] := *cites{src, dst}' --stream | sort -t, -k2n | head
   echo '::relations' | quipu run db.quipu -
 
-Several scripts run in order until one fails; the rows of the last one are printed. A script is one query, one
-operation that begins with '::', or several queries in braces. A script that only reads opens the database read-only,
-while another process may write. A script that may change something creates the database if it does not exist. In CSV,
-null is an empty cell and an empty string is \"\". In JSON, numbers that JSON lacks (inf, NaN) are null, and bytes and
-UUIDs are strings. Run an untrusted script with --files none: it then reads no file of this machine. Ctrl-C stops the
+Several scripts run in order until one fails; the rows of the last one are printed. A script is one query, one \
+operation that begins with '::', or several queries in braces. A script that only reads opens the database read-only, \
+while another process may write. A script that may change something creates the database if it does not exist. In CSV, \
+null is an empty cell and an empty string is \"\". In JSON, numbers that JSON lacks (inf, NaN) are null, and bytes and \
+UUIDs are strings. Run an untrusted script with --files none: it then reads no file of this machine. Ctrl-C stops the \
 script and changes nothing. With --stream, rows may be printed before a script fails.";
 
 /// Run a script of the query language (Datalog), and print the rows of its result.
@@ -367,8 +367,8 @@ Examples:
   quipu shell db.quipu --read-only
   quipu shell < scripts.txt
 
-On a terminal, Enter runs a script once it is complete. Alt-Enter always starts a new line, and an empty line runs the
-script as it is. Tab completes names; \\h lists the shell's own commands. Without a folder, the database is in memory.
+On a terminal, Enter runs a script once it is complete. Alt-Enter always starts a new line, and an empty line runs the \
+script as it is. Tab completes names; \\h lists the shell's own commands. Without a folder, the database is in memory. \
 If the input is not a terminal, the scripts in it are separated by empty lines, and the first failure ends the shell.";
 
 /// Run scripts of the query language (Datalog) interactively, with history and completion.
@@ -411,8 +411,8 @@ Examples:
   quipu export papers.quipu cites edges.parquet --nodes papers.parquet
   quipu export papers.quipu cites --spark cites.spark
 
-An exported file can be imported again unchanged. An export for Spark is a folder: vertices/ and edges/ have
-Parquet files of bounded size, quipu.json their counts and columns; _SUCCESS is written last. The folder gets
+An exported file can be imported again unchanged. An export for Spark is a folder: vertices/ and edges/ have \
+Parquet files of bounded size, quipu.json their counts and columns; _SUCCESS is written last. The folder gets \
 its name when it is complete. An interrupted command leaves nothing, a killed one a folder .quipu-….part.";
 
 /// Write all edges of a graph with their properties to a file: .csv, .tsv, .parquet or .arrow, or
@@ -453,10 +453,10 @@ Examples:
   quipu backup patents.quipu /backups/tuesday --earlier /backups/monday
   quipu backup patents.quipu monday.qbak --json
 
-A backup folder is itself a database that can be opened. Its tables are hard links if the file system has
-them, so it takes hardly any space. With --earlier, tables that are already in that backup are links to it;
-every backup is still complete in itself, and any of them can be removed. A name that ends in .qbak makes
-one compressed file. Another process may write the database meanwhile. A backup that was interrupted is
+A backup folder is itself a database that can be opened. Its tables are hard links if the file system has \
+them, so it takes hardly any space. With --earlier, tables that are already in that backup are links to it; \
+every backup is still complete in itself, and any of them can be removed. A name that ends in .qbak makes \
+one compressed file. Another process may write the database meanwhile. A backup that was interrupted is \
 not valid, and restore refuses it.";
 
 /// Write the current committed state to a new folder, or to one compressed file (.qbak).
@@ -480,8 +480,8 @@ Examples:
   quipu migrate patents.quipu sqlite:///data/patents.db
   quipu migrate sqlite:///data/patents.db patents.quipu --json
 
-The copy is of one commit of the source, which another process may write meanwhile. All rows are read
-again and compared before the target shows anything. If it fails or is stopped, the target is empty.
+The copy is of one commit of the source, which another process may write meanwhile. All rows are read \
+again and compared before the target shows anything. If it fails or is stopped, the target is empty. \
 Engines but the one of folders are in a build with their feature: sqlite, postgres, tikv.";
 
 /// Copy a database to another engine: a folder, sqlite://FILE, postgres://USER@HOST/DATABASE, or
@@ -503,8 +503,8 @@ Examples:
   quipu restore /backups/tuesday patents.quipu
   quipu restore monday.qbak patents.quipu --replace
 
-The backup is copied next to the target. Every checksum is compared and every row read before the copy
-replaces the target. Whatever happens, the target is either the old database or the new one.
+The backup is copied next to the target. Every checksum is compared and every row read before the copy \
+replaces the target. Whatever happens, the target is either the old database or the new one. \
 Exit status 3: the backup is damaged; the message names the file.";
 
 /// Create a database from a backup.

@@ -355,6 +355,29 @@ fn wrong_usage_is_status_2_and_help_teaches() {
     assert!(place.ok(&["--help"]).contains("Exit status:"));
 }
 
+/// Columns at which the command wraps its help without a terminal.
+const HELP_COLUMNS: usize = 100;
+
+#[test]
+fn help_wraps_its_paragraphs_once() {
+    let place = Place::new();
+    let commands = [
+        "import", "check", "repair", "algo", "run", "shell", "export", "backup", "migrate",
+        "restore",
+    ];
+    for command in commands {
+        let help = place.ok(&[command, "--help"]);
+        let lines: Vec<_> = help.lines().collect();
+        let is_prose =
+            |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+        for pair in lines.windows(2).filter(|pair| pair.iter().all(|line| is_prose(line))) {
+            let word = pair[1].split(' ').next().unwrap_or_default();
+            let together = pair[0].chars().count() + 1 + word.chars().count();
+            assert!(together > HELP_COLUMNS, "{command}: {pair:?}");
+        }
+    }
+}
+
 #[test]
 fn damage_is_status_3_and_names_the_file() {
     let place = with_roads();

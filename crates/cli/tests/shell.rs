@@ -330,7 +330,9 @@ fn help_exit_and_quit_are_commands_as_at_any_prompt() {
     let place = Place::new();
     let (status, help, err) = piped(&place, "help\n");
     assert_eq!((status, help, err), piped(&place, "\\h\n"));
-    for word in ["exit", "quit", "exit;", "quit()"] {
+    assert_eq!(piped(&place, "help PageRank\n"), piped(&place, "\\h PageRank\n"));
+    assert_eq!(piped(&place, "HELP\n"), piped(&place, "help\n"));
+    for word in ["exit", "quit", "exit;", "quit()", "Exit"] {
         let input = format!("?[a] <- [[1]]\n\n{word}\n\n?[a] <- [[2]]\n");
         let want = (Some(0), "a\n1\n".to_owned(), String::new());
         assert_eq!(piped(&place, &input), want, "{word}");

@@ -36,12 +36,16 @@ pub(crate) enum Command {
     Quit,
 }
 
-/// The command that is a word without a backslash, as people type it at any prompt. No script is
-/// one word without brackets.
+/// The command that is a word without a backslash, as people type it at any prompt, or `help` and a
+/// name. No script is one or two words without brackets.
 pub(crate) fn of_word(text: &str) -> Option<Command> {
-    match text.trim().trim_end_matches([';', ')', '(']) {
-        "help" => Some(Command::Help),
-        "exit" | "quit" => Some(Command::Quit),
+    let text = text.trim().trim_end_matches([';', ')', '(']);
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let is_name = rest.chars().all(|c| c.is_alphanumeric() || "_ ".contains(c));
+    match (word.to_ascii_lowercase().as_str(), rest.trim()) {
+        ("help", "") => Some(Command::Help),
+        ("help", name) if is_name => Some(Command::HelpOn(name.to_owned())),
+        ("exit" | "quit", "") => Some(Command::Quit),
         _ => None,
     }
 }
