@@ -52,7 +52,7 @@ _Vertices: TypeAlias = npt.NDArray[Any]
 _Weights: TypeAlias = npt.NDArray[Any]
 """``float64`` or ``int64``, by the type of the graph's weights; ``float64`` ones if it has none."""
 _Offsets: TypeAlias = npt.NDArray[np.int64]
-_Rows: TypeAlias = _ArrowArray | _ArrowStream | Mapping[str, Any] | Iterable[Sequence[Any] | Mapping[str, Any]]
+_Rows: TypeAlias = _ArrowArray | _ArrowStream | Mapping[str, Any] | Iterable[Sequence[Any] | Mapping[str, Any]] | _Lazy
 _File: TypeAlias = str | PathLike[str] | _Readable
 _Files: TypeAlias = _File | Sequence[_File]
 _Edges: TypeAlias = _ArrowArray | _ArrowStream | Mapping[str, Any] | Iterable[Any] | _Lazy

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, cast
 
@@ -59,9 +59,11 @@ def table(data: Any) -> Any:
     if callable(getattr(data, "tocoo", None)):  # a sparse matrix of SciPy
         entries = data.tocoo()
         return ["source", "target", "weight"], [entries.row, entries.col, entries.data]
-    if isinstance(data, Mapping):
+    if _is_mapping(data):
         columns = cast("Mapping[Any, Any]", data)
         return [str(name) for name in columns], list(columns.values())
+    if _are_columns(data):
+        return _arrays(cast("Sequence[Any]", data))
     if isinstance(data, np.ndarray):
         return _array(cast("np.ndarray[Any, Any]", data))
     if callable(getattr(data, "items", None)) and hasattr(data, "columns"):  # a frame without Arrow
@@ -71,12 +73,39 @@ def table(data: Any) -> Any:
     return _rows(cast("Iterable[Any]", data))
 
 
+def _is_mapping(data: Any) -> bool:
+    return isinstance(data, Mapping) and not isinstance(data, Set)  # the edges of NetworkX are both
+
+
+def _are_columns(data: Any) -> bool:
+    if not isinstance(data, list | tuple):
+        return False
+    items = cast("Sequence[Any]", data)
+    return 2 <= len(items) <= 3 and all(_is_column(item) for item in items)
+
+
+def _is_column(data: Any) -> bool:
+    return hasattr(data, "__array__") and getattr(data, "ndim", 1) == 1 and hasattr(data, "__len__")
+
+
+def _arrays(arrays: Sequence[Any]) -> tuple[list[str], list[Any]]:
+    """The columns of a tuple of arrays. In a list they may as well be rows, as of ``list(matrix)``."""
+    if isinstance(arrays, list):
+        raise InvalidInputError(
+            f"a list of {len(arrays)} arrays may be rows or columns: "
+            "import a tuple or a dict of columns, or numpy.stack of rows"
+        )
+    return ["source", "target", "weight"][: len(arrays)], list(arrays)
+
+
 def _is_path(data: Any) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
 def _matches(path: str) -> list[str]:
-    expanded = path if path.startswith("file://") else os.path.expanduser(path)
+    if "://" in path:
+        return [path]
+    expanded = os.path.expanduser(path)
     if _GLOB.isdisjoint(expanded) or os.path.exists(expanded):
         return [expanded]
     found = sorted(glob.glob(expanded, recursive=True))
@@ -104,24 +133,61 @@ def _rows(rows: Iterable[Any]) -> tuple[list[str], list[Any]]:
     lengths = {len(row) if hasattr(row, "__len__") and not isinstance(row, str | bytes) else 0 for row in rows}
     if len(lengths) != 1 or not lengths <= {2, 3}:
         raise InvalidInputError(f"edges are pairs, or triples with a weight; or import {_TABLES}")
-    columns = [_objects(list(column)) for column in zip(*rows, strict=True)]
+    values = [list(column) for column in zip(*rows, strict=True)]
+    if len(values) == 3 and all(isinstance(last, Mapping) for last in values[2]):
+        # Attributes, as in NetworkX's graph.edges(data=True).
+        values[2] = [last.get("weight") for last in values[2]]
+        if all(weight is None for weight in values[2]):
+            del values[2]
+    columns = [_objects(column) for column in values]
     return ["source", "target", "weight"][: len(columns)], columns
 
 
-def _networkx(graph: Any) -> tuple[list[str], list[Any]]:
+def _networkx(graph: Any) -> tuple[list[str], list[Any], list[str]]:
+    """The edges of a graph of NetworkX, and what they leave out of it."""
     edges = list(graph.edges(data="weight"))
+    us, vs, ws = (list(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])
+    notes = _left_out(graph, us, vs)
     if not edges:
-        return _rows([])
-    us, vs, ws = (list(column) for column in zip(*edges, strict=True))
+        return (*_rows([]), notes)
     if not all(isinstance(v, int | np.integer) for v in chain(us, vs)):
         us, vs = [str(u) for u in us], [str(v) for v in vs]
     if all(w is None for w in ws):
-        return ["source", "target"], [_objects(us), _objects(vs)]
-    return ["source", "target", "weight"], [_objects(us), _objects(vs), _objects(ws)]
+        return ["source", "target"], [_objects(us), _objects(vs)], notes
+    return ["source", "target", "weight"], [_objects(us), _objects(vs), _objects(ws)], notes
+
+
+def _left_out(graph: Any, us: list[Any], vs: list[Any]) -> list[str]:
+    notes: list[str] = []
+    if not graph.is_directed():
+        notes.append(
+            "the graph has edges without direction: a directed graph gets them as they are listed, "
+            "from source to target"
+        )
+    if callable(getattr(graph, "is_multigraph", None)) and graph.is_multigraph():
+        notes.append("of parallel edges the last one is imported: db.from_networkx keeps them")
+    if _has_attributes(graph):
+        notes.append("attributes other than the weight are left out: db.from_networkx keeps them")
+    ends = set(us) | set(vs)
+    lonely = len(graph) - len(ends) if hasattr(graph, "__len__") else 0
+    if lonely:
+        notes.append(f"{lonely} of the vertices have no edge and are left out: db.from_networkx keeps them")
+    if any(not isinstance(v, str) for v in ends) and not all(isinstance(v, int | np.integer) for v in ends):
+        notes.append("vertices that are no strings are called by their text")
+    return notes
+
+
+def _has_attributes(graph: Any) -> bool:
+    if not hasattr(graph, "nodes"):
+        return False
+    edges = (attributes.keys() for *_, attributes in graph.edges(data=True))
+    return any(attributes for _, attributes in graph.nodes(data=True)) or any(keys - {"weight"} for keys in edges)
 
 
 def _objects(values: list[Any]) -> np.ndarray[Any, Any]:
-    """An array of these objects, which NumPy does not look into."""
+    """An array of these objects, which NumPy does not look into. Its own scalars become those of Python."""
     array = np.empty(len(values), "object")
+    if any(issubclass(kind, np.generic) for kind in set(map(type, values))):
+        values = [value.item() if isinstance(value, np.generic) else value for value in values]
     array[:] = values
     return array

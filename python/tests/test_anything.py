@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import math
 import os
@@ -109,6 +110,12 @@ def test_a_pipe_is_read_to_its_end(db: quipu.Database, folder: Path, tmp_path: P
         ("Id,Label\n1,Ann\n", "table of vertices"),
         ("p,q,r,s\n1,2,3,4\n", "name the columns"),
         ("1 2 {'weight': 1}\n2 3 {}\n", "1 edge without one: line 2"),
+        ('[{"source": 1, "target": 2}]', "JSON"),
+        ("[1, 2]\n[2, 3]\n", "JSON"),
+        ("<?xml version='1.0'?><graph/>", "XML"),
+        ("<!DOCTYPE html>\n<title>404,Not found</title>\n", "HTML"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n", "Git LFS"),
+        ("1 2\r2 3\r", "carriage return"),
     ],
 )
 def test_what_is_no_whole_input_is_an_error_and_makes_no_graph(
@@ -117,6 +124,82 @@ def test_what_is_no_whole_input_is_an_error_and_makes_no_graph(
     with pytest.raises((quipu.InvalidInputError, quipu.Error), match=message):
         db.import_graph("g", write("input", content))
     assert db.graphs() == []
+
+
+def test_a_matrix_without_its_first_line_is_not_a_list_of_edges(db: quipu.Database, write: Write) -> None:
+    path = write("a.mtx", "3 3 2\n1 2 5\n2 3 5\n")
+    with pytest.raises(quipu.InvalidInputError, match="%%MatrixMarket"):
+        db.import_graph("g", path)
+    assert db.import_graph("g", path, columns=[0, 1]).edges == 3
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather"])
+def test_a_table_is_read_from_a_stream_and_compressed(
+    db: quipu.Database, folder: Path, tmp_path: Path, form: str
+) -> None:
+    (bytes_,) = [case.make(tmp_path).read_bytes() for case in CASES if case.name == f"edges.{form}"]
+    packed = tmp_path / f"packed.{form}.gz"
+    packed.write_bytes(gzip.compress(bytes_))
+    for i, source in enumerate([io.BytesIO(bytes_), io.BytesIO(gzip.compress(bytes_)), packed]):
+        assert db.import_graph(f"g{i}", source).edges == 3
+        check(db.graph(f"g{i}"), NUMBERS)
+    report = db.import_graph("p", io.BytesIO(bytes_), edge_properties={"weight": "float"}, nodes={"vertex": [9]})
+    assert (report.edges, report.nodes) == (3, 1)
+    read, write = os.pipe()
+    writer = threading.Thread(target=lambda: (os.write(write, bytes_), os.close(write)))
+    writer.start()
+    assert run_command(["quipu", "import", str(folder), "g", f"/dev/fd/{read}"]) == 0
+    writer.join()
+    os.close(read)
+    with quipu.open(folder) as stored:
+        check(stored.graph("g"), NUMBERS)
+    with pytest.raises(quipu.InvalidInputError, match=r"sound|damage|Parquet|Arrow"):
+        db.import_graph("cut", io.BytesIO(bytes_[:-9]))
+
+
+def test_an_address_is_refused_as_one(db: quipu.Database) -> None:
+    for address in ["https://example.org/a.csv?x=1", "s3://bucket/part-*.csv"]:
+        with pytest.raises(quipu.InvalidInputError, match="is an address"):
+            db.import_graph("g", address)
+
+
+def test_digits_with_a_leading_zero_are_names(db: quipu.Database, write: Write) -> None:
+    db.import_graph("g", write("a.csv", "01234,1235\n1235,90210\n"))
+    check(db.graph("g"), {("01234", "1235"): 1.0, ("1235", "90210"): 1.0})
+
+
+def test_with_a_decimal_comma_the_comma_separates_nothing(db: quipu.Database, write: Write) -> None:
+    text = "ann;bob;15,5\nbob;carl;2,0\n"
+    given: list[dict[str, Any]] = [{}, {"decimal": ","}, {"delimiter": ";"}]
+    for i, arguments in enumerate(given):
+        report = db.import_graph(f"g{i}", write("a.csv", text), **arguments)
+        check(db.graph(f"g{i}"), {("ann", "bob"): 15.5, ("bob", "carl"): 2.0})
+        assert report.detected["delimiter"] == "semicolon"
+    assert db.import_graph("h", write("a.csv", text)).detected["decimal"] == "comma"
+
+
+def test_a_list_of_arrays_is_ambiguous_and_a_tuple_has_columns(db: quipu.Database) -> None:
+    us, vs = np.array([1, 2, 3]), np.array([2, 3, 1])
+    with pytest.raises(quipu.InvalidInputError, match="rows or columns"):
+        db.import_graph("g", [us, vs])
+    db.import_graph("g", (us, vs))
+    check(db.graph("g"), {(1, 2): 1.0, (2, 3): 1.0, (3, 1): 1.0})
+    big = 2**63 + 1
+    db.import_graph("h", [(np.uint64(big), np.int64(2**60 + 1))])
+    check(db.graph("h"), {(big, 2**60 + 1): 1.0})
+
+
+def test_a_graph_of_networkx_says_what_is_left_out(db: quipu.Database) -> None:
+    nx = pytest.importorskip("networkx")
+    graph = nx.MultiGraph([("a", "b", {"weight": 2}), ("a", "b", {"weight": 3}), (1, "c", {"weight": 4})])
+    graph.add_node("lonely", since=1999)
+    notes = " ".join(db.import_graph("g", graph).notes)
+    for said in ["without direction", "attributes", "parallel", "1 of the vertices", "by their text"]:
+        assert said in notes, said
+    assert db.import_graph("h", nx.DiGraph([(1, 2)])).notes == []
+    path = nx.path_graph(3)
+    for i, edges in enumerate([path.edges, path.edges(data=True), path.edges()]):
+        assert db.import_graph(f"e{i}", edges).edges == 2
 
 
 def test_a_damaged_arrow_file_is_an_error_or_edges(db: quipu.Database, tmp_path: Path) -> None:

@@ -438,3 +438,57 @@ def test_validities_and_lists_of_lists_leave_as_arrow_and_come_back(db: quipu.Da
     db.run(":create c {k: Int, at: Validity => deep: [[Int]]?, names: [[String?]], blobs: [Bytes]}")
     db.relation("c").put(db.relation("b").to_arrow())
     assert db.run(differing.replace("*b{", "*c{")).rows() == []
+
+
+def test_the_index_that_numbers_a_frame_is_no_column(db: quipu.Database) -> None:
+    frame = pd.DataFrame({"k": [1, 2, 3], "v": ["a", "b", "c"]}).sample(3, random_state=1)
+    for name, create in [("t", pa.Table.from_pandas(frame)), ("r", frame)]:
+        relation = db.relation(name, create=create, keys=["k"])
+        assert [column.name for column in relation.columns] == ["k", "v"]
+    relation = db.relation("r")
+    relation.put(frame)
+    relation.put(pa.Table.from_pandas(frame))
+    assert relation.rows() == [(1, "a"), (2, "b"), (3, "c")]
+    # An index with the name of a column is this column, also where pandas keeps it as a range.
+    relation.put(frame.replace("a", "z").set_index("k"))
+    relation.put(pd.DataFrame({"v": ["d"]}, index=pd.RangeIndex(4, 5, name="k")))
+    assert relation.rows() == [(1, "z"), (2, "b"), (3, "c"), (4, "d")]
+    with pytest.raises(quipu.InvalidInputError, match="no column `other`"):
+        relation.put(frame.set_index(pd.Index([9, 7, 8], name="other")))
+    g = db.graph("g", nodes={"name": "str?"}, edges={"cost": "float?"})
+    g.upsert_nodes(pd.DataFrame({"vertex": [1, 2], "name": ["a", "b"]}).sample(2, random_state=1))
+    g.upsert_edges(pd.DataFrame({"src": [1, 2], "dst": [2, 1], "cost": [0.5, 1.5]}).sample(2, random_state=1))
+    assert (len(g.nodes), g.number_of_edges()) == (2, 2)
+
+
+def test_masked_items_are_null_or_refused(db: quipu.Database) -> None:
+    masked = np.ma.MaskedArray([1.0, 7.0], [False, True])
+    keys = np.ma.MaskedArray([1, 2], [False, True])
+    relation = db.relation("r", create="{k: Int => v: Float?}")
+    relation.put({"k": [1, 2], "v": masked})
+    assert relation.rows() == [(1, 1.0), (2, None)]
+    weighted = db.graph("g", weight="float64")
+    for call in [
+        lambda: relation.put({"k": keys, "v": [1.0, 2.0]}),
+        lambda: weighted.upsert_many([1, 2], [2, 3], masked),
+        lambda: weighted.upsert_many(keys, [2, 3], [1.0, 2.0]),
+        lambda: weighted.successors_many(keys),
+        lambda: db.graph("s", vertex="str").upsert_many(np.ma.MaskedArray(["a", "b"], [False, True]), ["b", "c"]),
+        lambda: db.counters("c").add_many([1, 2], keys),
+        lambda: db.blobs("b").put_many(keys, [b"a", b"b"]),
+        lambda: db.documents("d").put_many(keys, [{}, {}]),
+    ]:
+        with pytest.raises(quipu.InvalidInputError, match=r"masked|null"):
+            call()
+    assert (len(weighted), len(relation)) == (0, 2)
+    # A mask that hides nothing is none.
+    weighted.upsert_many(np.ma.MaskedArray([1, 2], [False, False]), [2, 3], np.ma.MaskedArray([1.0, 2.0]))
+    assert len(weighted) == 2
+
+
+def test_lazy_frames_and_missing_values_of_pandas_are_rows(db: quipu.Database) -> None:
+    relation = db.relation("r", create="{k: Int => v: Float?}")
+    relation.put(pl.LazyFrame({"k": [1], "v": [0.5]}))
+    relation.put([(2, pd.NA), (3, pd.NaT)])
+    assert relation.rows() == [(1, 0.5), (2, None), (3, None)]
+    assert db.run("?[x] := x = $x", {"x": pd.Series([1, None], dtype="Int64")}).rows() == [([1, None],)]

@@ -220,9 +220,12 @@ CASES: list[Case] = [
     text("ids-first.csv", "id,source,target,weight\n7,1,2,0.5\n8,2,3,1.5\n9,3,1,2\n", NUMBERS),
     text("timestamps.csv", "src,dst,timestamp\n1,2,1082040961\n2,3,1082040962\n3,1,1082040963\n", PLAIN),
     text("pandas-index.csv", ",source,target,weight\n0,1,2,0.5\n1,2,3,1.5\n2,3,1,2\n", NUMBERS),
+    text("pandas-index-of-names.csv", ",fan,idol\n7,ann,bob\n3,bob,carl\n5,carl,ann\n", PLAIN_NAMES),
+    text("numbered.csv", "person_a,person_b\nann,bob\nbob,carl\ncarl,ann\n", PLAIN_NAMES),
     text("other-order.csv", "weight,to,from\n0.5,2,1\n1.5,3,2\n2,1,3\n", NUMBERS),
     text("quoted.csv", '"source","target","weight"\n"ann","bob","0.5"\n"bob","carl","1.5"\n"carl","ann","2"\n', NAMES),
     text("decimal-comma.csv", "1;2;0,5\n2;3;1,5\n3;1;2\n", NUMBERS, ["--decimal", ","], decimal=","),
+    text("decimal-comma-found.csv", "s;t;w\n1;2;0,5\n2;3;1,5\n3;1;2,0\n", NUMBERS),
     text("preamble.csv", "exported today\nby hand\n" + CSV, NUMBERS, ["--skip-rows", "2"], skip_rows=2),
     text("bangs.csv", "! made by hand\n" + CSV, NUMBERS, ["--comment", "!"], comment="!"),
     text(
@@ -261,6 +264,7 @@ CASES: list[Case] = [
     text("edges.zip", zipped(CSV), NUMBERS),
     # --- collections and programs ---
     text("snap.txt", "# Directed graph\n# FromNodeId\tToNodeId\n1\t2\n2\t3\n3\t1\n", PLAIN),
+    text("signed.csv", "1,2,0.5,1289241911.72836\n2,3,1.5,1289241941.53378\n3,1,2,1289243140.39049\n", NUMBERS),
     text(
         "out.konect", "% asym posweighted\n% 3 3 3\n1 2 0.5 1082040961\n2 3 1.5 1082040961\n3 1 2 1082040961\n", NUMBERS
     ),
@@ -270,8 +274,15 @@ CASES: list[Case] = [
         "Source;Target;Type;Id;Label;Weight\nann;bob;Directed;0;;0.5\nbob;carl;Directed;1;;1.5\ncarl;ann;Directed;2;;2\n",
         NAMES,
     ),
+    text(
+        "gephi-undirected.csv",
+        "Source,Target,Type\n1,2,Undirected\n2,3,Undirected\n3,1,Undirected\n",
+        PLAIN,
+        note="direction",
+    ),
     Case("neo4j", neo4j, NAMES, note="table of vertices"),
     text("matrix.mtx", MATRIX, NUMBERS),
+    text("one-percent.mtx", MATRIX[1:], NUMBERS),
     text(
         "symmetric.mtx.gz", gzip.compress(SYMMETRIC.encode()), {(2, 1): 1.0, (1, 2): 1.0, (3, 3): 1.0}, note="two edges"
     ),
@@ -279,6 +290,7 @@ CASES: list[Case] = [
     text("colours.col", "c colours\np edge 3 2\ne 1 2\ne 2 3\n", {(1, 2): 1.0, (2, 3): 1.0}, note="without direction"),
     text("mesh.graph", "3 2 001\n2 5\n1 5 3 6\n2 6\n", {(1, 2): 5.0, (2, 1): 5.0, (2, 3): 6.0, (3, 2): 6.0}),
     text("people.gml", GML, NAMES, note="labels"),
+    text("undirected.gml", GML.replace(" directed 1", ""), NAMES, note="direction"),
     text("people.graphml", GRAPHML, NAMES),
     text("people.gexf", GEXF, NAMES, note="labels"),
     text("people.net", PAJEK, NAMES, note="labels"),
@@ -302,6 +314,19 @@ CASES: list[Case] = [
     object_of("dict of columns", frame, NUMBERS),
     object_of("list of triples", lambda: [(u, v, w) for (u, v), w in NAMES.items()], NAMES),
     object_of("generator of pairs", lambda: (pair for pair in PLAIN), PLAIN),
+    object_of(
+        "generator of NumPy's numbers",
+        lambda: zip(*(np.array([*column]) for column in zip(*PLAIN, strict=True)), strict=True),
+        PLAIN,
+    ),
+    object_of(
+        "tuple of arrays", lambda: (np.array([1, 2, 3]), np.array([2, 3, 1]), np.array([0.5, 1.5, 2.0])), NUMBERS
+    ),
+    object_of(
+        "edges with attributes",
+        lambda: [(u, v, {"weight": w, "since": 1999}) for (u, v), w in NAMES.items()],
+        NAMES,
+    ),
     object_of("array of two columns", lambda: np.array(list(PLAIN)), PLAIN),
     object_of("NetworkX graph", Graph, NAMES),
     object_of("sparse matrix", Sparse, NUMBERS),

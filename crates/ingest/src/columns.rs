@@ -93,7 +93,17 @@ fn guessed(
     };
     let named = known_names::pair(&names);
     // Without known names the first two columns are taken that are not an index of the rows.
-    let rest: Vec<_> = (0..count).filter(|&i| !columns[i].is_index()).collect();
+    let mut rest: Vec<_> = (0..count).filter(|&i| !columns[i].is_index()).collect();
+    let is_nameless = columns.iter().all(|column| column.name.is_none());
+    // Source, target, weight and time, as in files of SNAP and of Network Repository.
+    if let [_, _, weight, time] = rest[..]
+        && is_nameless
+        && columns[weight].is_numeric
+        && !columns[weight].is_time
+        && columns[time].is_time
+    {
+        rest.truncate(3);
+    }
     let (source, target) = match (named, &rest[..]) {
         (Some(pair), _) => pair,
         (None, [] | [_]) => {
@@ -110,7 +120,6 @@ fn guessed(
     }
     let others: Vec<_> = rest.into_iter().filter(|&i| i != source && i != target).collect();
     let weight = weight_of(columns, &others);
-    let is_nameless = columns.iter().all(|column| column.name.is_none());
     if weighted && is_nameless && others.iter().any(|&i| columns[i].is_time) {
         return fail(
             "the third column looks like times: columns=[0, 1, 2] takes it as weight, \

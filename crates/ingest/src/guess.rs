@@ -8,12 +8,14 @@
 use std::io::Read;
 
 use crate::decompress::decompressor;
+use crate::dialect::Dialect;
 use crate::edges::EdgeChunk;
 use crate::error::InputError;
 use crate::formats::{GraphFormat, GraphReader};
 use crate::matrix_market;
 use crate::options::{EdgeOptions, Missing, OnError, TextOptions, VertexType, WeightType};
 use crate::parse::parse_chunk;
+use crate::sample::sample;
 use crate::sniff;
 use crate::splitter::Chunk;
 
@@ -72,6 +74,9 @@ pub fn guess_types(
         if dialect.is_of_vertices {
             return Ok(None);
         }
+        if has_leading_zeros(&dialect, &plain) {
+            break;
+        }
         let mut edges = EdgeChunk::default();
         let chunk = Chunk { bytes: plain.clone(), first_line: 1, ..Chunk::default() };
         let read = parse_chunk(&dialect, &chunk, &mut edges);
@@ -88,6 +93,15 @@ pub fn guess_types(
         return Ok(None);
     }
     Ok(Some((last, if dialect.weight.is_some() { WeightType::Float } else { WeightType::None })))
+}
+
+/// Whether vertices are digits with a leading zero, as postal codes are: these are names.
+fn has_leading_zeros(dialect: &Dialect, plain: &[u8]) -> bool {
+    let rows = sample(plain, dialect.data_start, dialect.syntax);
+    rows.iter().any(|row| {
+        let ends = [dialect.source, dialect.target].into_iter().filter_map(|at| row.fields.get(at));
+        ends.into_iter().any(|text| matches!(text.trim_ascii(), [b'0', b'0'..=b'9', ..]))
+    })
 }
 
 #[cfg(test)]
@@ -114,6 +128,13 @@ mod tests {
         check("% asym unweighted\n1 2\n", (U64, None));
         check("% bip weighted\n1 2 3 1082040961\n", (U64, Float));
         check("1 2 1082040961\n2 3 1082040962\n", (U64, None));
+        check("6,2,4,1289241911.72836\n6,5,2,1289241941.53378\n", (U64, Float));
+        check("a;b;1,5\nb;c;2,0\n", (Str, Float));
+        check("s;t;w\n1;2;1,5\n2;3;2\n", (U64, Float));
+        check("01234,1235\n1235,1236\n", (Str, None));
+        check("0,10\n10,100\n", (U64, None));
+        check(",person,friend\n0,ann,bob\n1,bob,carl\n", (Str, None));
+        check("%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 3\n", (U64, Int));
         check("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 3\n", (U64, Int));
         let nodes = guess_types(b"Id,Label\n1,Ann\n", "x", &TextOptions::default());
         assert_eq!(nodes, Ok(Option::None));

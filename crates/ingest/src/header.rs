@@ -9,6 +9,9 @@ use crate::{
 /// Records that must follow before their common form speaks for a header.
 const COMPARED_MIN: usize = 3;
 
+/// Letters that two names must share before their ends speak for a header.
+const STEM_LETTERS_MIN: usize = 3;
+
 type Fields<'a> = &'a [Vec<u8>];
 
 /// Whether the first of these records is a header.
@@ -33,8 +36,14 @@ pub(crate) fn has_header(rows: &[Fields<'_>], options: &TextOptions) -> bool {
     if known_names::pair(&names).is_some() && !(is_text && is_like_the_rest(first, data)) {
         return true;
     }
+    if is_after_index(first, data) {
+        return true;
+    }
     if !is_text {
         return is_header_of_numbers(first, data);
+    }
+    if is_numbered_pair(first, data) {
+        return true;
     }
     let weight = match columns.map(|c| &c.weight) {
         Some(Some(ColumnRef::Index(index))) => Some(*index),
@@ -64,6 +73,53 @@ fn is_header_of_numbers(first: Fields<'_>, data: &[Fields<'_>]) -> bool {
         row.len() == first.len() && row.iter().all(|f| is_number(f) || number::is_null(f, &[]))
     });
     words && (all_named || (named.count() >= 2 && numbers_follow))
+}
+
+/// Whether a record is the header that pandas writes with its index: a blank name above numbers,
+/// and words, or the numbers of columns that have no names.
+fn is_after_index(first: Fields<'_>, data: &[Fields<'_>]) -> bool {
+    let Some((blank, names)) = first.split_first() else { return false };
+    let is_number = |row: &Fields<'_>| {
+        row.len() == first.len() && row.first().is_some_and(|f| number::parse_u64(f).is_ok())
+    };
+    let is_word = |name: &Vec<u8>| !name.trim_ascii().is_empty() && !self::is_number(name);
+    let is_count = |(i, name): (usize, &Vec<u8>)| *name == i.to_string().into_bytes();
+    blank.trim_ascii().is_empty()
+        && names.len() > 1
+        && !data.is_empty()
+        && data.iter().all(is_number)
+        && (names.iter().all(is_word) || names.iter().enumerate().all(is_count))
+}
+
+/// Pairs of ends that tell two columns of one name apart.
+const NUMBERED: [(u8, u8); 5] =
+    [(b'1', b'2'), (b'0', b'1'), (b'a', b'b'), (b'x', b'y'), (b'i', b'j')];
+
+/// Whether the first record has one name with two numbers or letters, such as `gene_a,gene_b`, and
+/// no vertex below has this name. Among `node1,node2` and `node2,node3` it is an edge.
+fn is_numbered_pair(first: Fields<'_>, data: &[Fields<'_>]) -> bool {
+    let [source, target, ..] = first else { return false };
+    let (source, target) = (source.trim_ascii(), target.trim_ascii());
+    let (Some((&one, stem)), Some((&other, stem_of_target))) =
+        (source.split_last(), target.split_last())
+    else {
+        return false;
+    };
+    let is_pair = NUMBERED.contains(&(one.to_ascii_lowercase(), other.to_ascii_lowercase()));
+    let is_apart = one.is_ascii_digit()
+        || stem.last().is_some_and(|b| b"_ -.".contains(b))
+        || (one.is_ascii_uppercase() && stem.last().is_some_and(u8::is_ascii_lowercase));
+    let letters = stem.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    let has_stem = |f: &Vec<u8>| {
+        let start = f.trim_ascii_start().get(..stem.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(stem))
+    };
+    stem == stem_of_target
+        && is_pair
+        && is_apart
+        && letters >= STEM_LETTERS_MIN
+        && data.len() >= COMPARED_MIN
+        && !data.iter().flat_map(|row| row.iter()).any(has_stem)
 }
 
 /// Whether a column's first value is of another form than all that follow.
@@ -139,6 +195,27 @@ mod tests {
             true,
         );
         check(",fan,idol\n0,1,2\n", VertexType::U64, true);
+    }
+
+    #[test]
+    fn a_blank_name_above_numbers_is_that_of_an_index() {
+        for vertex in [VertexType::U64, VertexType::Str] {
+            check(",person,friend\n7,ann,bob\n3,bob,carl\n", vertex, true);
+            check(",0,1\n0,1,2\n1,2,3\n", vertex, true);
+            check(",1,2\nann,1,2\n", vertex, false);
+            check(",bob\n,carl\n", VertexType::Str, false);
+        }
+    }
+
+    #[test]
+    fn one_name_with_two_ends_is_a_header_unless_vertices_have_it() {
+        for header in ["gene_a,gene_b", "protein1,protein2", "Person A,Person B", "nameX,nameY"] {
+            check(&format!("{header}\nann,bob\nbob,carl\ncarl,ann\n"), VertexType::Str, true);
+        }
+        check("gene1,gene2\ngene2,gene3\ngene3,gene4\ngene4,x\n", VertexType::Str, false);
+        check("gene1,gene3\nann,bob\nbob,carl\ncarl,ann\n", VertexType::Str, false);
+        check("ab1,ab2\ncd1,cd2\nef1,ef2\ngh1,gh2\n", VertexType::Str, false);
+        check("lena,lenb\nann,bob\nbob,carl\ncarl,ann\n", VertexType::Str, false);
     }
 
     #[test]

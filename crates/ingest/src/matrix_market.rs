@@ -14,10 +14,27 @@ use crate::options::{Missing, TextOptions, VertexType, WeightType, describe_type
 use crate::scan;
 use crate::syntax::{Delimiter, Syntax};
 
-const BANNER: &[u8] = b"%%MatrixMarket";
+const BANNER: &[u8] = b"%MatrixMarket";
 
+/// Whether a file begins as one. Some writers put one `%` in front, the format has two.
 pub(crate) fn is_one(head: &[u8]) -> bool {
+    let head = if head.starts_with(b"%%") { &head[1..] } else { head };
     head.get(..BANNER.len()).is_some_and(|start| start.eq_ignore_ascii_case(BANNER))
+}
+
+/// Refuses a file that has the name of a matrix and not its first line: the size would be an edge.
+///
+/// # Errors
+/// The file is one of these.
+pub(crate) fn refuse_without_banner(file: &str, options: &TextOptions) -> Result<(), InputError> {
+    let is_named = file.split('.').rev().take(2).any(|end| end.eq_ignore_ascii_case("mtx"));
+    if !is_named || options.edges.columns.is_some() {
+        return Ok(());
+    }
+    let found = "a matrix without it";
+    Err(InputError::whole(file, "%%MatrixMarket and what it holds in the first line", found)
+        .at(Place::Line(1), 0)
+        .hint("if it is a list of edges, columns=[0, 1] or columns=[0, 1, 2] say so"))
 }
 
 /// The type of weights that fits the values.

@@ -37,19 +37,27 @@ pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, 
     if matrix_market::is_one(head) {
         return matrix_market::dialect(head, file, options);
     }
+    matrix_market::refuse_without_banner(file, options)?;
     let konect = konect(head).filter(|_| options.edges.columns.is_none());
     let options = &match konect {
         Some(konect) => konect.options(options),
         None => options.clone(),
     };
     let first = first_byte(head, file, options)?;
-    let candidates: &[Delimiter] = match options.delimiter {
-        None => &CANDIDATES,
-        Some(b' ') => &[Delimiter::Whitespace],
-        Some(byte) => &[check_delimiter(byte, file)?],
+    if has_decimal_commas(head, first, options) {
+        let options = TextOptions { decimal: b',', delimiter: Some(b';'), ..options.clone() };
+        let mut dialect = sniff(head, file, &options)?;
+        dialect.detected.push(("decimal", "comma".to_owned()));
+        return Ok(dialect);
+    }
+    let candidates = match options.delimiter {
+        // A comma inside of numbers separates no columns.
+        None => CANDIDATES.into_iter().filter(|&c| c != Delimiter::Byte(options.decimal)).collect(),
+        Some(b' ') => vec![Delimiter::Whitespace],
+        Some(byte) => vec![check_delimiter(byte, file)?],
     };
     let mut best: Option<Candidate> = None;
-    for &delimiter in candidates {
+    for delimiter in candidates {
         let candidate = Candidate::new(head, first, delimiter, file, options);
         if best.as_ref().is_none_or(|best| candidate.score > best.score) {
             best = Some(candidate);
@@ -62,6 +70,26 @@ pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, 
         konect.describe(&mut dialect.detected);
     }
     Ok(dialect)
+}
+
+/// Whether semicolons separate columns, and one has numbers such as `1,5`, as programs write them
+/// where the comma is the decimal mark. By commas such lines would be edges, too.
+fn has_decimal_commas(head: &[u8], first: usize, options: &TextOptions) -> bool {
+    if options.decimal != b'.' || options.delimiter.is_some_and(|byte| byte != b';') {
+        return false;
+    }
+    let delimiter = Delimiter::Byte(b';');
+    let syntax = Syntax { delimiter, quotes: options.quotes, comment: options.comment };
+    let rows = sample(head, leading(head, first, syntax), syntax);
+    // The first record may be a header.
+    let data = if rows.len() > 1 { &rows[1..] } else { &rows[..] };
+    let count = rows.first().map_or(0, |row| row.fields.len());
+    let is_of_numbers = |i: usize| {
+        let mut values = data.iter().filter_map(|row| row.fields.get(i));
+        values.clone().all(|value| number::parse_weight(value, b',').is_ok())
+            && values.any(|value| value.contains(&b','))
+    };
+    count > 2 && rows.iter().all(|row| row.fields.len() == count) && (0..count).any(is_of_numbers)
 }
 
 /// The first line of a file of the KONECT collection: `% asym posweighted`.
@@ -174,6 +202,7 @@ impl Candidate {
             let data_start = usize::MAX;
             return Ok(Dialect { is_of_vertices, data_start, detected, ..dialect });
         }
+        let has_undirected = self.has_undirected();
         let positions = self.positions.map_err(|error| {
             let looks = |expected: &str| {
                 InputError::whole(file, expected, show(&first.fields.concat()))
@@ -203,7 +232,20 @@ impl Candidate {
         dialect.detected.extend(columns::describe_choice(positions, &self.columns));
         let weight = positions.weight.map_or(WeightType::None, |_| edges.weight);
         dialect.detected.push(("types", describe_types(edges.vertex, weight)));
+        if has_undirected {
+            dialect.detected.push(("note", UNDIRECTED.to_owned()));
+        }
         Ok(Dialect { columns: first.fields.len(), names: self.names, data_start, ..dialect })
+    }
+
+    /// Whether a column `Type` calls edges undirected, as Gephi does.
+    fn has_undirected(&self) -> bool {
+        let is_type = |name: &String| name.trim().eq_ignore_ascii_case("type");
+        let Some(at) = self.names.as_ref().and_then(|names| names.iter().position(is_type)) else {
+            return false;
+        };
+        let values = self.rows.iter().filter_map(|row| row.fields.get(at));
+        values.into_iter().any(|value| value.trim_ascii().eq_ignore_ascii_case(b"undirected"))
     }
 
     /// The dialect of a text without records, which has no edges in any dialect.
@@ -249,8 +291,8 @@ fn columns_of(
 
 /// Whether a number is that of a time since 1985, in seconds or milliseconds.
 fn is_time(text: &[u8]) -> bool {
-    let seconds = 500_000_000..5_000_000_000;
-    number::parse_u64(text).is_ok_and(|n| seconds.contains(&n) || seconds.contains(&(n / 1000)))
+    let seconds = 5e8..5e9;
+    number::parse_f64(text).is_ok_and(|n| seconds.contains(&n) || seconds.contains(&(n / 1000.0)))
 }
 
 fn is_weight(text: &[u8], options: &TextOptions) -> bool {

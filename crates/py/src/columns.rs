@@ -2,7 +2,7 @@
 //! counters.
 
 use crate::error::{OrRaise, invalid};
-use crate::missing::is_missing;
+use crate::missing::{is_masked_array, is_missing};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -105,6 +105,17 @@ pub(crate) fn as_array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     crate::capsule::arrow_to_numpy(value)
 }
 
+/// NumPy forgets the mask of an array when it converts it.
+///
+/// # Errors
+/// The array has masked items.
+fn refuse_masked(noun: Noun, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if !is_masked_array(value) || !value.getattr("mask")?.call_method0("any")?.is_truthy()? {
+        return Ok(());
+    }
+    Err(invalid(&format!("the column of {} has masked items", noun.many)))
+}
+
 /// A column of vertices or keys of this type; other values are refused.
 pub(crate) fn column<'py>(
     of: KeyType,
@@ -112,6 +123,7 @@ pub(crate) fn column<'py>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<Column<'py>> {
     let py = value.py();
+    refuse_masked(noun, value)?;
     if of == KeyType::Str {
         return Ok(Column::Text(texts(noun, value)?));
     }
@@ -301,6 +313,7 @@ impl Ints<'_> {
 /// A column of integers. Other values, and integers out of range, are refused rather than
 /// converted.
 pub(crate) fn ints<'py>(noun: Noun, value: &Bound<'py, PyAny>) -> PyResult<Ints<'py>> {
+    refuse_masked(noun, value)?;
     if let Ok(array) = value.cast::<PyArray1<bool>>() {
         // A mask of NumPy: as in Python, true is 1.
         let array = array.readonly();
@@ -317,6 +330,7 @@ pub(crate) fn floats<'py>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<PyReadonlyArray1<'py, f64>> {
     let (py, many) = (value.py(), noun.many);
+    refuse_masked(noun, value)?;
     if let Ok(array) = value.cast::<PyArray1<f64>>()
         && let Ok(array) = array.try_readonly()
         && array.as_slice().is_ok()

@@ -33,7 +33,8 @@ pub(crate) type Batches = Box<dyn Iterator<Item = quipu::Result<RecordBatch>> + 
 /// Where edges come from.
 pub(crate) enum EdgeSource {
     Files(Vec<ImportFile>, Raised),
-    Table(Batches),
+    /// A table, and what it has left out of its object.
+    Table(Batches, Vec<String>),
 }
 
 /// An exception of a file object that a job read.
@@ -45,7 +46,7 @@ pub(crate) fn source(object: &Bound<'_, PyAny>) -> PyResult<EdgeSource> {
     let (kind, content) = (found.get_item(0)?.extract::<String>()?, found.get_item(1)?);
     match kind.as_str() {
         "files" => files(&content),
-        _ => Ok(EdgeSource::Table(table_of(&content)?)),
+        _ => table_source(&content),
     }
 }
 
@@ -113,9 +114,17 @@ pub(crate) fn files_of(object: &Bound<'_, PyAny>) -> PyResult<EdgeSource> {
     files(&python(object.py())?.call_method1("files", (object,))?)
 }
 
-/// The record batches of a table, or of an object that converts to one.
-pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
-    table_of(&python(object.py())?.call_method1("table", (object,))?)
+/// A table, or an object that converts to one.
+pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<EdgeSource> {
+    table_source(&python(object.py())?.call_method1("table", (object,))?)
+}
+
+fn table_source(content: &Bound<'_, PyAny>) -> PyResult<EdgeSource> {
+    let notes = match content.cast::<PyTuple>() {
+        Ok(parts) if parts.len() > 2 => parts.get_item(2)?.extract()?,
+        _ => Vec::new(),
+    };
+    Ok(EdgeSource::Table(table_of(content)?, notes))
 }
 
 fn python<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyModule>> {
@@ -192,7 +201,7 @@ impl Read for PyReader {
     }
 }
 
-/// Record batches of an object with the Arrow interface, or of a pair of names and columns.
+/// Record batches of an object with the Arrow interface, or of a tuple of names and columns.
 fn table_of(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
     if let Ok(pair) = object.cast::<PyTuple>() {
         let (names, columns) = (pair.get_item(0)?, pair.get_item(1)?);

@@ -3,6 +3,7 @@
 use crate::called::Called;
 use crate::capsule::{array_of, schema_and_batches, speaks_arrow};
 use crate::error::{OrRaise, invalid};
+use crate::missing::is_masked_array;
 use crate::result::ResultObject;
 use crate::values::value;
 use numpy::{PyArray1, PyArrayMethods};
@@ -25,11 +26,19 @@ pub(crate) fn frame(data: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Fra
     if is_list(data) {
         return of_rows(data, columns);
     }
-    if is_pandas(data)? && data.py().import("pyarrow").is_err() {
-        return of_pandas(data);
+    if is_pandas(data)? {
+        let data = &without_index(data, columns)?;
+        if data.py().import("pyarrow").is_err() {
+            return of_pandas(data);
+        }
+        return of_arrow(data, columns);
     }
     if speaks_arrow(data)? {
-        return of_arrow(data);
+        return of_arrow(data, columns);
+    }
+    // A LazyFrame of Polars.
+    if data.hasattr("collect")? && data.hasattr("lazy")? {
+        return frame(&data.call_method0("collect")?, columns);
     }
     if data.is_instance_of::<PyString>() || data.try_iter().is_err() {
         let what = format!("rows cannot be a {}", data.get_type().name()?);
@@ -96,6 +105,10 @@ fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
     }
     if is_list(column) {
         return listed(column, name);
+    }
+    if is_masked_array(column) {
+        // Masked items become `None`.
+        return listed(&column.call_method0("tolist")?, name);
     }
     // A column of a pyarrow table is a chunked array.
     if column.hasattr("combine_chunks")? && !column.hasattr("__arrow_c_array__")? {
@@ -190,9 +203,40 @@ fn of_rows(rows: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
     Frame::new(names, all.into_iter().map(Series::from).collect()).map_err(wrong)
 }
 
-fn is_pandas(data: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn is_pandas(data: &Bound<'_, PyAny>) -> PyResult<bool> {
     let module = data.get_type().module()?;
     Ok(module.to_str()?.starts_with("pandas"))
+}
+
+/// A frame of pandas without the index that only numbers its rows, as it remains after `sample`. An
+/// index with a name is a column, where `columns` has this name or the frame says it by Arrow.
+pub(crate) fn without_index<'py>(
+    data: &Bound<'py, PyAny>,
+    columns: &[String],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = data.py();
+    if !data.hasattr("columns")? {
+        return Ok(data.clone());
+    }
+    let name = |name: PyResult<Bound<'py, PyAny>>| {
+        let name = name?;
+        let text = || Ok(name.str()?.to_str()?.to_owned());
+        if name.is_none() { Ok(None) } else { text().map(Some) }
+    };
+    let names = data.getattr("index")?.getattr("names")?;
+    let levels: Vec<Option<String>> = names.try_iter()?.map(name).collect::<PyResult<_>>()?;
+    let mut data = data.clone();
+    for level in levels.iter().flatten().filter(|level| columns.contains(level)) {
+        if !data.getattr("columns")?.contains(level)? {
+            data = data.call_method1("reset_index", (level,))?;
+        }
+    }
+    if levels.iter().all(Option::is_none) {
+        let options = PyDict::new(py);
+        options.set_item("drop", true)?;
+        data = data.call_method("reset_index", (), Some(&options))?;
+    }
+    Ok(data)
 }
 
 /// Without pyarrow, pandas has no Arrow interface: this reads column by column, with missing values
@@ -218,20 +262,27 @@ fn of_pandas(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
     of_columns(&columns)
 }
 
-fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
+/// Whether a column of Arrow is an index that only numbers the rows of a frame of pandas.
+pub(crate) fn is_unnamed_index(name: &str) -> bool {
+    name.starts_with("__index_level_") && name.ends_with("__")
+}
+
+fn of_arrow(data: &Bound<'_, PyAny>, wanted: &[String]) -> PyResult<Frame> {
     let (schema, batches) = schema_and_batches(data)?;
-    let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-    let mut columns: Vec<Option<Series>> = vec![None; names.len()];
+    let is_kept = |name: &String| !is_unnamed_index(name) || wanted.contains(name);
+    let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+    let kept: Vec<usize> = (0..all.len()).filter(|&i| is_kept(&all[i])).collect();
+    let mut columns: Vec<Option<Series>> = vec![None; kept.len()];
     for batch in batches {
-        for ((column, field), array) in columns.iter_mut().zip(schema.fields()).zip(batch.columns())
-        {
-            let more = quipu::series_of_arrow(array, field).or_raise()?;
+        for (column, &i) in columns.iter_mut().zip(&kept) {
+            let more = quipu::series_of_arrow(batch.column(i), schema.field(i)).or_raise()?;
             match column {
                 Some(column) => column.append(more),
                 none => *none = Some(more),
             }
         }
     }
+    let names = kept.into_iter().map(|i| all[i].clone()).collect();
     let columns = columns.into_iter().map(|one| one.unwrap_or_else(|| Values::Null(0).into()));
     Frame::new(names, columns.collect()).map_err(wrong)
 }

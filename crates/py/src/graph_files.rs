@@ -56,7 +56,7 @@ impl Graph {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ImportReport> {
         if !self.has_edge_properties()? {
-            let source = EdgeSource::Table(edge_source::table(table)?);
+            let source = edge_source::table(table)?;
             let target = (self.graph()?, &self.database);
             return import::from_source(table.py(), target, source, options, progress);
         }

@@ -365,9 +365,13 @@ pub(crate) fn from_source(
                 None => report,
             }
         }
-        EdgeSource::Table(mut batches) => {
-            run(py, database, options, progress, |options, progress| {
+        EdgeSource::Table(mut batches, notes) => {
+            let report = run(py, database, options, progress, |options, progress| {
                 graph.import_arrow(env, &mut batches, "the table", &options, progress)
+            });
+            report.map(|mut report| {
+                report.notes.extend(notes);
+                report
             })
         }
     }
@@ -448,7 +452,7 @@ fn types_of(
                 None => found.or_raise(),
             }
         }
-        EdgeSource::Table(batches) => quipu::types_of_batches(batches, options).or_raise(),
+        EdgeSource::Table(batches, _) => quipu::types_of_batches(batches, options).or_raise(),
     }
 }
 
@@ -472,7 +476,7 @@ pub(crate) fn arrays(
         let batch = edge_source::batch_of(names, &columns)?;
         let batches = Box::new(std::iter::once(Ok(batch)));
         let target = (graph, database);
-        return from_source(py, target, EdgeSource::Table(batches), options, progress);
+        return from_source(py, target, EdgeSource::Table(batches, Vec::new()), options, progress);
     }
     let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
     if us.len() != vs.len() {

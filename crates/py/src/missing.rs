@@ -15,3 +15,8 @@ pub(crate) fn is_missing(item: &Bound<'_, PyAny>) -> bool {
         Err(_) => item.get_type().name().is_ok_and(|name| name == "NAType"),
     }
 }
+
+/// Whether an object is a masked array of NumPy, whose data are no values where the mask is set.
+pub(crate) fn is_masked_array(object: &Bound<'_, PyAny>) -> bool {
+    object.get_type().name().is_ok_and(|name| name == "MaskedArray")
+}

@@ -4,7 +4,7 @@
 use crate::arrays;
 use crate::capsule::{NextBatch, arrow_error, schema_of, speaks_arrow};
 use crate::error::{OrRaise, check_process, invalid};
-use crate::frames::frame;
+use crate::frames::{frame, is_pandas, is_unnamed_index, without_index};
 use crate::libraries;
 use crate::table::{Table, TableStream};
 use crate::values::object;
@@ -80,12 +80,23 @@ pub(crate) fn open(
                 let keys = keys.ok_or_else(|| {
                     invalid("keys are needed: the names of the columns that rows are found by")
                 })?;
-                let columns = columns_of(create, &keys)?;
+                let columns = columns_of(&with_columns_alone(create, &keys)?, &keys)?;
                 py.detach(|| database.create_relation_of(name, &columns)).or_raise()?
             }
         },
     };
     Ok(Relation::new(relation))
+}
+
+/// A frame without the index that numbers its rows; anything else unchanged.
+fn with_columns_alone<'py>(
+    create: &Bound<'py, PyAny>,
+    keys: &[String],
+) -> PyResult<Bound<'py, PyAny>> {
+    match is_pandas(create)? {
+        true => without_index(create, keys),
+        false => Ok(create.clone()),
+    }
 }
 
 /// The columns of a relation that can store what an Arrow schema describes.
@@ -110,7 +121,8 @@ fn columns_of(schema: &Bound<'_, PyAny>, keys: &[String]) -> PyResult<Vec<Column
     for key in keys {
         columns.push(column(schema.field_with_name(key).map_err(arrow_error)?, true)?);
     }
-    for field in schema.fields().iter().filter(|field| !keys.contains(field.name())) {
+    let is_value = |name: &String| !keys.contains(name) && !is_unnamed_index(name);
+    for field in schema.fields().iter().filter(|field| is_value(field.name())) {
         columns.push(column(field, false)?);
     }
     Ok(columns)

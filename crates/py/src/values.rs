@@ -93,7 +93,12 @@ pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) ->
             return value(&plain, name, depth + 1);
         }
     }
-    let what = format!("{name} cannot be a {}", given.get_type().name()?);
+    let kind = given.get_type().name()?;
+    if kind == "NAType" {
+        // `NA` of pandas.
+        return Ok(Value::Null);
+    }
+    let what = format!("{name} cannot be a {kind}");
     let hint = "None, bool, int, float, str, bytes, list, tuple, dict, UUID, Decimal, date, \
                 datetime, timedelta and NumPy's can";
     Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")))

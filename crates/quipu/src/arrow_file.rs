@@ -6,11 +6,12 @@ use crate::file_errors::{failed, unreadable};
 use crate::options::GraphOptions;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 use views::import::ImportOptions;
 
@@ -30,6 +31,15 @@ impl ArrowBatches {
     /// Those of reading.
     pub(crate) fn first(&mut self) -> Result<RecordBatch> {
         let first = self.batches.next().transpose()?;
+        Ok(first.unwrap_or_else(|| RecordBatch::new_empty(SchemaRef::clone(&self.schema))))
+    }
+
+    /// The first batch, or one without rows. It stays among the others.
+    ///
+    /// # Errors
+    /// That of reading it.
+    pub(crate) fn peek(&mut self) -> Result<RecordBatch> {
+        let first = first_of(&mut self.batches)?;
         Ok(first.unwrap_or_else(|| RecordBatch::new_empty(SchemaRef::clone(&self.schema))))
     }
 
@@ -70,7 +80,18 @@ pub(crate) fn first_of(batches: &mut RecordBatches) -> Result<Option<RecordBatch
 /// # Errors
 /// The file cannot be read, or is not sound.
 pub(crate) fn arrow_file(path: &Path) -> Result<ArrowBatches> {
-    let mut file = File::open(path).map_err(|error| unreadable(path, error))?;
+    let file = File::open(path).map_err(|error| unreadable(path, error))?;
+    arrow_batches(file, path)
+}
+
+/// Reads an Arrow file. `path` is for messages.
+///
+/// # Errors
+/// As [`arrow_file`].
+pub(crate) fn arrow_batches(
+    mut file: impl Read + Seek + Send + 'static,
+    path: &Path,
+) -> Result<ArrowBatches> {
     let checked = guarded(|| Ok(check_arrow_sizes(&mut file)))?;
     if !checked.map_err(|error| unreadable(path, error))? {
         return Err(unsound("a length outside of it"));
@@ -83,11 +104,30 @@ pub(crate) fn arrow_file(path: &Path) -> Result<ArrowBatches> {
     Ok(ArrowBatches { schema, batches: Box::new(std::iter::from_fn(next)) })
 }
 
+/// Reads a Parquet file in memory. `name` is for messages.
+///
+/// # Errors
+/// The file is not sound.
+pub(crate) fn parquet_batches(bytes: Vec<u8>, name: &str) -> Result<ArrowBatches> {
+    let mut rows = ingest::parquet_rows::ParquetRows::open(bytes, name, None).map_err(failed)?;
+    let first = rows.next_batch().map_err(failed)?;
+    let schema = first.as_ref().map_or_else(
+        || {
+            let field = |name: &String| Field::new(name, DataType::Null, true);
+            Arc::new(Schema::new(rows.names().iter().map(field).collect::<Vec<_>>()))
+        },
+        RecordBatch::schema,
+    );
+    let next = move || rows.next_batch().map_err(failed).transpose();
+    let batches = first.into_iter().map(Ok).chain(std::iter::from_fn(next));
+    Ok(ArrowBatches { schema, batches: Box::new(batches) })
+}
+
 /// Whether the plain lengths of compressed buffers are such as a file can have. The library
 /// allocates what they say, and a process does not survive an allocation that fails.
-fn check_arrow_sizes(file: &mut File) -> io::Result<bool> {
+fn check_arrow_sizes(file: &mut (impl Read + Seek)) -> io::Result<bool> {
     const PLAIN_BYTES_MAX: i64 = 1 << 30;
-    let bytes = file.metadata()?.len();
+    let bytes = file.seek(io::SeekFrom::End(0))?;
     let mut at = |from: u64, length: u64| -> io::Result<Option<Vec<u8>>> {
         if from.checked_add(length).is_none_or(|end| end > bytes) {
             return Ok(None);

@@ -8,10 +8,12 @@
 //! # Invariants
 //! 1. A file without a length is read as a stream: pipes, devices, and files of `/proc`, whose
 //!    length is 0.
+//! 2. A Parquet or Arrow file in a stream, or compressed, is read to its end at first, because the
+//!    places of its columns come last.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
 #[cfg(feature = "arrow")]
-use crate::arrow_file::{ArrowBatches, arrow_file};
+use crate::arrow_file::{ArrowBatches, arrow_batches, arrow_file, parquet_batches};
 use crate::edge_types::{graph_options, wider_vertex, wider_weight};
 use crate::file_errors::{failed, unreadable};
 use crate::options::GraphOptions;
@@ -25,6 +27,11 @@ use views::import::{ImportInput, ImportOptions, ImportReport, ProgressFn};
 /// Bytes of a file's start in which its types are looked for, as they are stored.
 const HEAD_BYTES: u64 = 256 << 10;
 
+/// Bytes of a Parquet or Arrow file at most that comes in a stream or compressed, and is read into
+/// memory.
+#[cfg(feature = "arrow")]
+const STREAMED_TABLE_BYTES_MAX: u64 = 256 << 20;
+
 /// A file, or a stream, that an import reads.
 pub struct ImportFile {
     name: String,
@@ -35,6 +42,9 @@ enum Source {
     Path(PathBuf),
     /// A stream, and the bytes that were read from it to detect types.
     Stream(Box<dyn Read + Send>, Vec<u8>),
+    /// A table that a stream had, or a compressed file.
+    #[cfg(feature = "arrow")]
+    Table(ArrowBatches),
 }
 
 /// The start of a file, as its format is read.
@@ -84,6 +94,7 @@ impl ImportFile {
     /// [`ErrorKind::InvalidInput`]: the folder holds no file.
     pub fn all_at(path: &Path) -> Result<Vec<Self>> {
         let path = &expanded(path);
+        refuse_address(path)?;
         let about = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
         if !about.is_dir() {
             return Ok(vec![Self::at(path)]);
@@ -121,6 +132,12 @@ impl ImportFile {
         options: &ImportOptions,
     ) -> Result<Option<(ingest::VertexType, ingest::WeightType)>> {
         let name = self.name.clone();
+        #[cfg(feature = "arrow")]
+        if let Some(table) = self.streamed_table()? {
+            let edges = &options.text.edges;
+            let types = ingest::arrow_edges::types_of_batch(&table.peek()?, &name, edges);
+            return types.map(Some).map_err(|error| failed(error.into()));
+        }
         let found = match self.start()? {
             #[cfg(feature = "arrow")]
             Start::Parquet(file) => {
@@ -144,6 +161,10 @@ impl ImportFile {
     /// # Errors
     /// The file cannot be read, or is no sound Parquet or Arrow file.
     pub(crate) fn column_names(&mut self, options: &ingest::TextOptions) -> Result<Vec<String>> {
+        #[cfg(feature = "arrow")]
+        if let Some(table) = self.streamed_table()? {
+            return Ok(table.column_names());
+        }
         #[cfg_attr(
             not(feature = "arrow"),
             expect(clippy::infallible_destructuring_match, reason = "only text remains")
@@ -166,6 +187,70 @@ impl ImportFile {
             return Ok(Vec::new());
         }
         Ok(ingest::sniff_rows(&plain, &self.name, options).map_or(Vec::new(), |rows| rows.names))
+    }
+
+    /// The table in a stream or in a compressed file, which is read to its end.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not sound. [`ErrorKind::Limit`]: it is too large for memory.
+    #[cfg(feature = "arrow")]
+    fn streamed_table(&mut self) -> Result<Option<&mut ArrowBatches>> {
+        let (name, path) = (self.name.clone(), PathBuf::from(&self.name));
+        let wrong = |error| unreadable(&path, error);
+        let head = match &mut self.source {
+            Source::Table(_) => Vec::new(),
+            Source::Stream(reader, head) => {
+                fill(reader, head).map_err(wrong)?;
+                head.clone()
+            }
+            Source::Path(path) if is_regular(path)? => {
+                let mut head = Vec::new();
+                let mut file = File::open(&*path).map_err(wrong)?;
+                fill(&mut file, &mut head).map_err(wrong)?;
+                if Binary::of(&head).is_some() {
+                    return Ok(None);
+                }
+                head
+            }
+            Source::Path(_) => match self.start()? {
+                Start::Text(head) => head,
+                Start::Parquet(_) | Start::Arrow(_) => return Ok(None),
+            },
+        };
+        let mut mark = Vec::new();
+        if let Ok((_, plain)) = ingest::decompressor(head.as_slice()) {
+            // The head may end inside of the compressed data.
+            let _ = plain.take(8).read_to_end(&mut mark);
+        }
+        if let Some(kind) = Binary::of(&mark) {
+            let whole: Box<dyn Read + Send> = match &mut self.source {
+                Source::Stream(reader, head) => {
+                    let rest = std::mem::replace(reader, Box::new(io::empty()));
+                    Box::new(io::Cursor::new(std::mem::take(head)).chain(rest))
+                }
+                Source::Path(path) => Box::new(File::open(path).map_err(wrong)?),
+                Source::Table(_) => Box::new(io::empty()),
+            };
+            let (_, plain) = ingest::decompressor(whole).map_err(wrong)?;
+            let mut bytes = Vec::new();
+            let length = plain.take(STREAMED_TABLE_BYTES_MAX + 1).read_to_end(&mut bytes);
+            if length.map_err(wrong)? as u64 > STREAMED_TABLE_BYTES_MAX {
+                let megabytes = STREAMED_TABLE_BYTES_MAX >> 20;
+                let what = format!(
+                    "{name} holds a table of more than {megabytes} MiB in a stream\nhint: write it \
+                     to a file that is not compressed, and import its path"
+                );
+                return Err(Error::new(ErrorKind::Limit, what));
+            }
+            self.source = Source::Table(match kind {
+                Binary::Parquet => parquet_batches(bytes, &name)?,
+                Binary::Arrow => arrow_batches(io::Cursor::new(bytes), &path)?,
+            });
+        }
+        Ok(match &mut self.source {
+            Source::Table(table) => Some(table),
+            _ => None,
+        })
     }
 
     /// Reads the start of the file. A pipe or a device becomes a stream, which keeps what was read.
@@ -194,9 +279,14 @@ impl ImportFile {
         Ok(Start::Text(head.clone()))
     }
 
-    pub(crate) fn open(self) -> Result<ImportInput> {
+    #[cfg_attr(not(feature = "arrow"), expect(unused_mut, reason = "only text remains"))]
+    pub(crate) fn open(mut self) -> Result<ImportInput> {
+        #[cfg(feature = "arrow")]
+        self.streamed_table()?;
         let path = match self.source {
             Source::Path(path) => path,
+            #[cfg(feature = "arrow")]
+            Source::Table(table) => return Ok(ImportInput::Batches(table.batches, self.name)),
             Source::Stream(reader, head) => {
                 let whole = io::Cursor::new(head).chain(reader);
                 return Ok(ImportInput::Stream(Box::new(whole), self.name));
@@ -256,6 +346,23 @@ pub fn import_files(
 ) -> Result<ImportReport> {
     let inputs = files.into_iter().map(ImportFile::open).collect::<Result<_>>()?;
     graph.import_inputs(env, inputs, options, progress)
+}
+
+/// # Errors
+/// [`ErrorKind::InvalidInput`]: the path is the address of a file on another machine.
+fn refuse_address(path: &Path) -> Result<()> {
+    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    let is_scheme =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric());
+    if !scheme.is_some_and(is_scheme) || path.exists() {
+        return Ok(());
+    }
+    let what = format!(
+        "{} is an address, and files are read\nhint: download it first, or pipe it: in Python \
+         urllib.request.urlopen(…) is a source, in a shell <(curl -L …) is",
+        path.display()
+    );
+    Err(Error::new(ErrorKind::InvalidInput, what))
 }
 
 /// The path that a `file://` URL or a path with `~` stands for.

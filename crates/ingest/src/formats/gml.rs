@@ -23,6 +23,7 @@ pub(super) struct Gml {
     weight: Option<String>,
     line: u64,
     seen_graph: bool,
+    is_directed: bool,
 }
 
 #[derive(Debug)]
@@ -45,6 +46,7 @@ impl Gml {
             weight: None,
             line: 0,
             seen_graph: false,
+            is_directed: false,
         }
     }
 
@@ -83,6 +85,8 @@ impl Gml {
                 };
                 sink.edge(self.line, source, target, self.weight.as_deref())?;
             }
+            // A graph is undirected unless it says otherwise.
+            (Some("graph"), 0) if !self.is_directed => sink.note(UNDIRECTED),
             (None, _) => return Err(sink.error(self.lines.number, "a key", "]")),
             _ => {}
         }
@@ -92,7 +96,7 @@ impl Gml {
     fn value(&mut self, sink: &mut Sink, key: &str, value: String) {
         let inside: Vec<_> = self.path.iter().map(String::as_str).collect();
         match (&inside[..], key) {
-            (["graph"], "directed") if value == "0" => sink.note(UNDIRECTED),
+            (["graph"], "directed") => self.is_directed = value == "1",
             (["graph", "node"], "id") => self.id = Some(value),
             (["graph", "node"], "label") => self.label = Some(value),
             (["graph", "edge"], "source") => self.source = Some(value),
