@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--cluster", action="store_true", help="a master and two workers in place of local threads")
     parser.add_argument("--memory", default="6g", help="of the driver, or of each worker")
     parser.add_argument("--partitions", type=int, default=8)
-    parser.add_argument("--tolerance", type=float, default=1e-6, help="of GraphX's ranks, whose sum is the vertices")
+    parser.add_argument("--tolerance", type=float, default=1e-8, help="of GraphX's ranks, whose sum is the vertices")
     parser.add_argument("--skip", nargs="*", default=[], choices=["components", "pagerank", "triangles"])
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
