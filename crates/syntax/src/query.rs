@@ -36,12 +36,14 @@ pub(crate) const OPTIONS: [&str; 18] = [
 ];
 
 /// First words of statements in SQL.
-const SQL: [&str; 12] = [
+const SQL: [&str; 18] = [
     "select", "insert", "update", "delete", "create", "drop", "alter", "with", "explain", "begin",
-    "commit", "show",
+    "commit", "rollback", "show", "describe", "desc", "copy", "pragma", "truncate",
 ];
 /// First words of statements in Cypher that are none in SQL.
-const CYPHER: [&str; 6] = ["match", "optional", "merge", "unwind", "call", "return"];
+const CYPHER: [&str; 7] = ["match", "optional", "merge", "unwind", "call", "return", "load"];
+/// First words of queries in SPARQL that are none in the others.
+const SPARQL: [&str; 3] = ["prefix", "ask", "construct"];
 
 /// The query language whose statements begin with this word.
 fn foreign_language(word: &str) -> Option<&'static str> {
@@ -49,6 +51,7 @@ fn foreign_language(word: &str) -> Option<&'static str> {
     match () {
         () if SQL.iter().any(is) => Some("SQL"),
         () if CYPHER.iter().any(is) => Some("Cypher"),
+        () if SPARQL.iter().any(is) => Some("SPARQL"),
         () => None,
     }
 }

@@ -188,7 +188,13 @@ impl Parser<'_> {
         self.bump();
         let relation = self.dotted_name("a relation")?;
         if !self.at(Kind::LeftBrace) {
-            return Err(self.unexpected("`{` and the columns"));
+            let columns = match does.as_str() {
+                "add" => "{column: Int?}",
+                "drop" => "{column}",
+                _ => "{column -> name}",
+            };
+            let hint = format!("as in `::column {does} {} {columns}`", relation.text);
+            return Err(self.unexpected_with("`{` and the columns", Some(hint)));
         }
         let what = format!("the columns of relation `{}`", relation.text);
         let name = |parser: &mut Self| parser.plain_name("a column");

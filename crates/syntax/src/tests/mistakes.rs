@@ -1195,3 +1195,31 @@ fn a_script_that_only_ends_too_early_is_told_from_a_wrong_one() {
         assert!(!crate::is_unfinished(other), "{other}");
     }
 }
+
+#[test]
+fn a_column_op_without_braces_is_shown_with_them() {
+    check(
+        "::column rename person name title",
+        &[
+            "expected `{` and the columns, found `name`",
+            "--> line 1, column 24",
+            "  ::column rename person name title",
+            "                         ^^^^",
+            "hint: as in `::column rename person {column -> name}`",
+        ],
+    );
+}
+
+#[test]
+fn statements_of_other_languages_are_called_by_their_language() {
+    for (text, language) in [
+        ("DESCRIBE person", "SQL"),
+        ("copy person from 'x.csv'", "SQL"),
+        ("LOAD CSV FROM 'x.csv' AS row", "Cypher"),
+        ("PREFIX x: <http://x.org> SELECT ?a", "SPARQL"),
+    ] {
+        let found = parse(text).unwrap_err();
+        let said = found.iter().map(|one| one.render(text)).collect::<Vec<_>>().join("\n");
+        assert!(said.contains(&format!("this looks like {language};")), "{text}: {said}");
+    }
+}
