@@ -47,9 +47,10 @@ impl Display for Rule {
 impl Display for HeadItem {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let Some((aggregate, args)) = &self.aggregate else {
-            return write!(f, "{}", self.variable);
+            return f.write_str(&self.variable.text);
         };
-        write!(f, "{aggregate}({}", self.variable)?;
+        // A variable has no backquotes, whatever its dots.
+        write!(f, "{aggregate}({}", self.variable.text)?;
         let between = if args.is_empty() { "" } else { ", " };
         separated(f, between, args, ")", |f, arg| write!(f, "{arg}"))
     }

@@ -51,6 +51,11 @@ fn check_written(script: &Script) {
 }
 
 #[test]
+fn a_variable_of_a_head_keeps_its_dots_without_backquotes() {
+    check("?[fr., sum(to.)] := *friends{to: to., fr: fr.}");
+}
+
+#[test]
 fn sound_scripts_are_the_same_after_they_were_written_and_read_again() {
     for text in scripts() {
         assert_eq!(parse(text).err(), None, "{text}");
