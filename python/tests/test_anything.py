@@ -112,6 +112,7 @@ def test_a_pipe_is_read_to_its_end(db: quipu.Database, folder: Path, tmp_path: P
         ("1 2 {'weight': 1}\n2 3 {}\n", "1 edge without one: line 2"),
         ('[{"source": 1, "target": 2}]', "JSON"),
         ("[1, 2]\n[2, 3]\n", "JSON"),
+        ('{"source": 1, "target": 2}\n', "JSON"),
         ("<?xml version='1.0'?><graph/>", "XML"),
         ("<!DOCTYPE html>\n<title>404,Not found</title>\n", "HTML"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n", "Git LFS"),

@@ -136,6 +136,8 @@ mod tests {
         check(",person,friend\n0,ann,bob\n1,bob,carl\n", (Str, None));
         check("%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 3\n", (U64, Int));
         check("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 3\n", (U64, Int));
+        let json = guess_types(b"{\"source\": 1, \"target\": 2}\n", "x", &TextOptions::default());
+        assert_eq!(json.map_err(|error| error.found), Err("JSON".to_owned()));
         let nodes = guess_types(b"Id,Label\n1,Ann\n", "x", &TextOptions::default());
         assert_eq!(nodes, Ok(Option::None));
         check(&format!("{}x,9\n", "1,2\n".repeat(100)), (U64, None));

@@ -98,7 +98,9 @@ impl GraphFormat {
         }
         let edge = start.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
         let edge = edge.map(str::trim_end).unwrap_or_default();
-        (edge.ends_with('}') && edge.contains('{')).then_some(Self::NetworkX)
+        // A line that begins with a bracket is JSON, which is refused as such.
+        let has_attributes = edge.ends_with('}') && edge.contains('{');
+        (has_attributes && !edge.trim_start().starts_with(['{', '['])).then_some(Self::NetworkX)
     }
 
     /// Its name for people.
