@@ -217,7 +217,6 @@ fn a_bad_record_is_named_by_line_and_column() {
         ("1,2\n3,\n", "edges.csv line 2, column 2: expected an unsigned integer, found nothing"),
         ("1,2\n\"3,4\n5,6\n", "edges.csv line 2, column 1: expected a closing quote"),
         ("1,2\n\"3\"x,4\n", "line 2, column 1: expected a delimiter after the closing quote"),
-        ("1,2\r3,4\r", "edges.csv line 1: expected two columns, found 3 columns"),
         ("abc\n", "edges.csv line 1: expected columns separated by"),
         ("1,2,3,4\n", "edges.csv line 1: expected two columns, found 4 columns"),
     ] {
@@ -352,6 +351,8 @@ fn what_is_no_text_of_edges_is_named() {
         (b"PK\x03\x04", "compressed"),
         (b"\x1f\x8b\x08x", "compressed"),
         (b"1,2\0", "binary data: byte 4"),
+        (b"1,2\r3,4\r", "lines that end with a carriage return alone"),
+        (b"[[1, 2]]", "JSON"),
     ] {
         let error = sniff(head, "x", &TextOptions::default()).unwrap_err().to_string();
         assert!(error.contains(want), "{error}");
