@@ -48,7 +48,8 @@ fi
 folder=$(mktemp -d)
 stop() {
   for server in store pd; do
-    [ -f "$folder/$server.pid" ] && kill -9 "$(cat "$folder/$server.pid")" 2>/dev/null
+    # A test may have killed it.
+    [ ! -f "$folder/$server.pid" ] || kill -9 "$(cat "$folder/$server.pid")" 2>/dev/null || true
   done
   rm -rf "$folder"
 }
