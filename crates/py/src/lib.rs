@@ -24,7 +24,7 @@
 //! 10. `projection`, `algorithm_result`, `project`, `projection_methods`: projections.
 //! 11. `graph_methods`: the methods of a graph; some of them make projections.
 //! 12. `backup`, `repair`, `callback`, `user_defined`, `slow_query`, `transaction`, `database`,
-//!     `command_line`: a database, and functions of the module.
+//!     `command_line`, `spark`: a database, and functions of the module.
 #![allow(missing_docs)] // the stub has them
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // bindings: clocks, standard error
 
