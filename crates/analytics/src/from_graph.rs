@@ -150,7 +150,8 @@ impl Reader<'_> {
         Rows { offsets, targets: Vec::with_capacity(edges), weights }
     }
 
-    /// The rows of these vertices. `edges` is their number, if it is known.
+    /// The rows of these vertices. `edges` is the expected number of edges, for which memory is
+    /// reserved; 0 if it is not known.
     fn rows(&self, vertices: Range<usize>, edges: usize) -> Result<Rows> {
         let mut rows = self.empty(vertices.len(), edges);
         if let Some(&from) = self.words.get(vertices.start) {

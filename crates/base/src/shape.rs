@@ -9,7 +9,8 @@ pub enum KeyShape {
     Bytes,
 }
 
-/// The operator that combines writes of a word column. Each write of such a column is an operand.
+/// The operator that combines writes of a word column. Each merge is an operand; a put replaces
+/// what is there.
 ///
 /// Signed integers and floats are stored as their order-preserving words ([`int_to_word`],
 /// [`float_to_word`]). The operator converts them.

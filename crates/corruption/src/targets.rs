@@ -125,7 +125,7 @@ fn read_keys(reader: &KeyReader<'_>, key_words: usize, rows: usize, skipped: usi
     reader.distinct_first_words(&mut words);
 }
 
-/// One encoded column: codec, number of rows, bytes.
+/// One encoded column: codec, number of rows, distance between single reads, bytes.
 ///
 /// Bytes that no encoder made may decode to different rows one by one than all together; the
 /// checksum excludes them. Here they only must do no harm.

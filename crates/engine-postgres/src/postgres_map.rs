@@ -40,7 +40,8 @@ impl Default for PostgresOptions {
 /// An ordered map in a PostgreSQL table.
 pub struct PostgresMap {
     shared: Arc<Shared>,
-    /// Whether this process alone may write.
+    /// Whether this process asked to be the only writer, so that the writer's connection must hold
+    /// the lock for that.
     is_claimed: AtomicBool,
 }
 

@@ -7,7 +7,8 @@
 //! 1. A snapshot is a read transaction of its own connection. It ends when the snapshot is dropped.
 //! 2. The writer's connection begins with `BEGIN IMMEDIATE`, so it never fails later because
 //!    another connection wrote.
-//! 3. A process that may write holds a lock on a file beside the database until it ends.
+//! 3. A process that alone may write (`claim`) holds a lock on a file beside the database until the
+//!    map is closed.
 //!
 //! # Floors
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).

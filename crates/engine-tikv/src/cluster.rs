@@ -21,13 +21,13 @@ const ROWS_A_REQUEST: usize = 4096;
 /// Most requests at once.
 pub(crate) const REQUESTS_MAX: usize = 32;
 
-/// One answer may have this many rows of a few hundred kilobytes.
+/// One answer may have [`ROWS_A_REQUEST`] rows of a few hundred kilobytes.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Waits about 27 seconds in all: longer than an abandoned lock lives, and than an election takes.
 const PATIENT: Backoff = Backoff::no_jitter_backoff(2, 500, 60);
-/// Waits 300 milliseconds, and up to a second for each answer.
+/// Tries again four times, after 10 to 80 milliseconds.
 const BRIEF: Backoff = Backoff::no_jitter_backoff(10, 100, 4);
 
 /// Threads that send and receive.
@@ -182,7 +182,7 @@ impl Cluster {
         Ok(State { timestamp, taken: Instant::now() })
     }
 
-    /// A transaction that sends its writes when it commits, and the state that it reads.
+    /// A transaction that sends its writes when it commits.
     pub(crate) async fn begin(client: &TransactionClient) -> tikv_client::Result<Transaction> {
         // The client's first beat is after that time. Locks live for three seconds at least.
         let beat = tikv_client::transaction::HeartbeatOption::FixedTime(Duration::from_secs(1));

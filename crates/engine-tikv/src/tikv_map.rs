@@ -151,7 +151,7 @@ struct Writer<'m> {
     fence: Option<Vec<u8>>,
     own: Overlay,
     discarded: Vec<(Vec<u8>, Vec<u8>)>,
-    /// They are given up in this order.
+    /// `turn` and `alone` are dropped in this order.
     turn: Option<Turn<'m>>,
     alone: MutexGuard<'m, ()>,
 }

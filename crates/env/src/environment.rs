@@ -35,7 +35,8 @@ pub enum JobKind {
     Flush,
     /// Long; runs when a worker is free.
     Compaction,
-    /// A part of a parallel foreground operation (import, check), which waits for it.
+    /// A part of a parallel foreground operation (import, check), which waits for it. Also a
+    /// delayed flush of a write buffer.
     Foreground,
 }
 

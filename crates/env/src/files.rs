@@ -127,7 +127,7 @@ pub trait StreamFile: Send + std::fmt::Debug {
     fn len_bytes(&self) -> Option<u64>;
 }
 
-/// A new file that is written sequentially: a table, a manifest or an export.
+/// A file that is written sequentially: a table, a manifest or an export.
 pub trait AppendFile: Send + std::fmt::Debug {
     /// Appends all of `bytes`, possibly to a buffer; see [`AppendFile::flush`] and
     /// [`AppendFile::sync`].
@@ -152,7 +152,7 @@ pub trait AppendFile: Send + std::fmt::Debug {
     /// Number of bytes appended so far, buffered ones included.
     fn len_bytes(&self) -> u64;
 
-    /// Path under which the file was created, for messages.
+    /// Path under which the file was created or opened, for messages.
     fn path(&self) -> &Path;
 }
 

@@ -15,13 +15,13 @@ enum State {
     Patient,
     /// Reads fail instead of blocking.
     Impatient,
-    /// A read has failed.
+    /// A read was refused.
     Refused,
 }
 
 /// Runs `work` on this thread in non-blocking mode: each file read fails instead of waiting for the
-/// device or the kernel. Returns `None` if a read failed, even if `work` ignored the error. A
-/// nested call belongs to the outer one.
+/// device or the kernel. Returns `None` if a read was refused so, even if `work` ignored the error.
+/// A nested call has no effect of its own: the outer one returns `None`.
 pub fn try_without_blocking<T>(work: impl FnOnce() -> T) -> Option<T> {
     struct Patient;
     impl Drop for Patient {
@@ -39,8 +39,8 @@ pub fn try_without_blocking<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Allows blocking reads again until [`try_without_blocking`] returns. Call it before work that
-/// must not be repeated. Returns false if a read has already failed; then the work must not be
-/// started.
+/// must not be repeated. Returns false if a read was already refused; then the work must not
+/// be started.
 #[must_use]
 pub fn wait_from_here() -> bool {
     let is_whole = STATE.get() != State::Refused;

@@ -46,7 +46,7 @@ impl MemoryEstimate {
         args: &[Value],
         context: &dyn FunctionContext,
     ) -> Result<(), Failure> {
-        if !is_long(args, UNASKED_BYTES / self.times_at_least(), &mut 0) {
+        if !is_long(args, UNASKED_BYTES / self.bytes_per_byte_max(), &mut 0) {
             return Ok(());
         }
         match self {
@@ -71,7 +71,8 @@ impl MemoryEstimate {
         }
     }
 
-    fn times_at_least(self) -> u64 {
+    /// The most bytes that a byte of the arguments can ask for. Shorter arguments need no request.
+    fn bytes_per_byte_max(self) -> u64 {
         match self {
             Self::Little | Self::Asks => 1,
             Self::Times(times) => times.max(1),

@@ -18,7 +18,7 @@ pub enum WeightType {
     /// Edges have no weight.
     #[default]
     None,
-    /// A finite 64-bit float.
+    /// A 64-bit float; infinities and NaN are values.
     Float,
     /// A signed 64-bit integer.
     Int,

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-/// Streams that a child runs concurrently.
+/// Streams that a child runs concurrently. Exactly two: a message has one bit for the stream
+/// (`message.rs`), and a backup looks at the other one.
 pub(crate) const STREAMS: usize = 2;
 
 /// Number of vertices that commits use.

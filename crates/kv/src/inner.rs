@@ -1,19 +1,22 @@
 //! The state that all handles of one open store share, and the order of its locks.
 //!
 //! # Locks, in the order they may be taken
-//! 0. `loading`, shared by bulk loads that write files; `compacting`: around a whole compaction.
+//! 0. `loading`, shared by bulk loads that write files and by backups; `compacting`: around a whole
+//!    compaction; `synced`: one sync of the log at a time; `follower`: around a refresh or a backup
+//!    of a read-only process.
 //! 1. `maintenance`: one flush, bulk commit, keyspace change or compaction installation at a time.
 //! 2. `writer`: the log, the next sequence number, the active memtables. Held for microseconds; a
 //!    bulk commit holds it for the length of a flush.
 //! 3. `merging`: held by a bulk commit from its check of the running compactions to its
 //!    installation, and while a compaction is chosen.
 //! 4. `manifest`: inside one of the above.
-//! 5. `snapshots`: a leaf.
+//! 5. Leaves: `snapshots`, `compaction_error`, `flush_waits`, `held`, `obsolete`.
 //!
 //! A process that inherited this state by `fork` takes none of them ([`Inner::check_process`]): the
 //! thread that holds a lock may not exist there.
 //!
-//! Readers take only the last one, and only to register a snapshot.
+//! Readers take only leaves: `snapshots` to register one, and `compaction_error` where many scans
+//! make a flush due.
 //!
 //! # Invariants
 //! 1. A sequence number is published after every memtable holds its rows and, under `sync`, after
@@ -90,7 +93,7 @@ pub(crate) struct Inner {
     pub(crate) level0_runs: AtomicUsize,
     /// Allows one compaction at a time; the keyspace is the one compacted last.
     pub(crate) compacting: Mutex<KeyspaceId>,
-    /// The key range of the running compaction.
+    /// Key ranges of the running compaction, one for each of its trees.
     pub(crate) merging: Mutex<Vec<Merging>>,
     /// Held shared while a bulk load makes or removes files; closing waits for it.
     pub(crate) loading: RwLock<()>,

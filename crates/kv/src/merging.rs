@@ -1,4 +1,4 @@
-//! The key ranges of the running compactions, so that bulk loads keep their tables out of it.
+//! The key ranges of the running compaction, so that bulk loads keep their tables out of them.
 //!
 //! # Why
 //! A compaction's output may span the gaps between its inputs. A table that a bulk load put into

@@ -2,9 +2,9 @@
 //!
 //! # Where they go
 //! Into a run of level 0, newer than all others. If every key lies behind all keys of the tree, as
-//! in an empty tree or one whose keys grow, nothing lies below. If the rows then fill a table, they
-//! go straight to the bottom and are never merged again. A compaction that runs meanwhile writes
-//! only keys that the tree already spans, so the two do not overlap.
+//! in an empty tree or one whose keys grow, nothing lies below. If the tree is empty or the rows
+//! fill a table, they then go straight to the bottom and are never merged again. A compaction that
+//! runs meanwhile writes only keys that the tree already spans, so the two do not overlap.
 //!
 //! # Invariants
 //! 1. Memtables are flushed oldest first, or all in one flush: a run of level 0 is older than every

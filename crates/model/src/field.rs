@@ -50,7 +50,8 @@ impl Value {
     }
 
     /// The value as a field of a text file, which [`Type::parse_field`] reads back for columns with
-    /// a type; empty for null. Values of a column of any type are read back as strings.
+    /// a type. Null is the empty field; the caller decides what that means when it is read. Values
+    /// of a column of any type are read back as strings.
     #[must_use]
     pub fn to_field(&self) -> String {
         match self {

@@ -1,4 +1,5 @@
-//! Bulk loads: rows go to a fresh prefix, and the commit makes the keyspace point to it.
+//! Bulk loads: rows go to a fresh prefix. The commit makes an empty keyspace point to it, and
+//! copies the rows into one that has rows.
 
 use crate::cell::Change;
 use crate::commit::Writing;

@@ -158,7 +158,8 @@ pub(crate) fn page(
     overlaid(pinned, space, writes, reads, span, order, rows_max, pairs)
 }
 
-/// Puts own writes on top of the first pairs of a span. Fewer than `rows_max` pairs are all.
+/// Puts own writes on top of the first pairs of a span. If there are fewer pairs than `rows_max`,
+/// the span has no more.
 #[allow(clippy::too_many_arguments)] // what `page` and scans of many spans share
 pub(crate) fn overlaid(
     pinned: &Pinned,

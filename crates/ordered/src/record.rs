@@ -6,12 +6,12 @@ use crate::error::damaged;
 use base::{ColumnShape, Shape, Total, checksum, varint};
 use store::Result;
 
-/// Kinds of columns with a merge operator.
+/// Tags of a cell in a column with a merge operator.
 const WORD: u8 = 0;
 const SUM_OF_INTS: u8 = 1;
 const SUM_OF_FLOATS: u8 = 2;
 
-/// The record of a key.
+/// Header of a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The commit that wrote it.
@@ -44,18 +44,18 @@ fn sum_of(key: &[u8], value: &[u8]) -> u32 {
     (sum >> 32) as u32 ^ sum as u32
 }
 
-/// The value of a key.
+/// Encodes the value of a key; without a row, a tombstone.
 pub(crate) fn encode(key: &[u8], header: Header, shape: &Shape, row: Option<&Row>) -> Vec<u8> {
     let mut out = Vec::new();
     out.push(u8::from(header.is_tombstone));
     varint::put(&mut out, header.seq);
     varint::put(&mut out, header.plain_seq);
     if let Some(row) = row {
-        let nulls = out.len();
-        out.resize(nulls + row.len().div_ceil(8), 0);
+        let present = out.len();
+        out.resize(present + row.len().div_ceil(8), 0);
         for (i, (cell, column)) in row.iter().zip(&shape.values).enumerate() {
             if !matches!(cell, Cell::Null) {
-                out[nulls + i / 8] |= 1 << (i % 8);
+                out[present + i / 8] |= 1 << (i % 8);
             }
             put_cell(&mut out, cell, *column);
         }
@@ -114,10 +114,10 @@ pub(crate) fn decode(place: &str, key: &[u8], shape: &Shape, columns: &[u8]) -> 
 }
 
 fn take_row(shape: &Shape, columns: &[u8]) -> Option<Row> {
-    let (nulls, mut rest) = columns.split_at_checked(shape.values.len().div_ceil(8))?;
+    let (present, mut rest) = columns.split_at_checked(shape.values.len().div_ceil(8))?;
     let mut row = Row::with_capacity(shape.values.len());
     for (i, column) in shape.values.iter().enumerate() {
-        let is_there = nulls[i / 8] >> (i % 8) & 1 == 1;
+        let is_there = present[i / 8] >> (i % 8) & 1 == 1;
         row.push(match (is_there, column) {
             (false, _) => Cell::Null,
             (true, ColumnShape::Bytes) => Cell::Bytes(varint::take_bytes(&mut rest)?.to_vec()),

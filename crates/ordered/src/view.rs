@@ -375,7 +375,8 @@ impl View<'_> {
     }
 }
 
-/// Implements [`Read`] through a view, which `$view` makes and passes on.
+/// Implements [`Read`] for a type through its method `view`, which makes a [`View`] and passes it
+/// on.
 macro_rules! read_through_a_view {
     ($type:ty) => {
         impl Read for $type {

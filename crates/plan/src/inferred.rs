@@ -2,7 +2,8 @@
 
 use model::{Type, Value};
 
-/// The values that a column or variable may have. Each variant includes those before it.
+/// The values that a column or variable may have, from the fewest to the most. `Whole` fits `Int`
+/// and `Id` alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Inferred {
     /// No values yet, or only nulls and parameters, which may be anything.
@@ -57,8 +58,8 @@ impl Inferred {
         }
     }
 
-    /// The values that are in both. `Int` and `Id` share theirs; they count as ids, so that the
-    /// result does not depend on the order.
+    /// A type of the values that both allow. `Id` comes before all others; of two others the first
+    /// is taken, which matters only where no value is in both.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Of(Type::Id), _) | (_, Self::Of(Type::Id)) => Self::Of(Type::Id),

@@ -5,14 +5,15 @@
 //! 1. [`resolve`]: names become indexes, bodies become lists of literals.
 //! 2. `inline`: rules that only rename or restrict a relation are unfolded into their readers.
 //! 3. `push`: conditions move into the rules whose columns they compare.
-//! 4. `magic`: rules are restricted to the values that the query needs (magic sets).
-//! 5. `stratify`: predicates are grouped into strata.
-//! 6. `order`: finds a join order for each rule, and one for each of its recursive atoms.
+//! 4. `stratify`: predicates are grouped into strata.
+//! 5. `order`: finds a join order for each rule, and one for each of its recursive atoms.
 //!    `orderer` builds an order, `alternative` adds one to be tried first, `round_orders` others
 //!    for a semi-naive round, `row_order` one that finds the first rows of the result first,
 //!    `intersection` groups steps that are answered by intersection, `physical` names operators,
 //!    `live` finds live variables, and `distinct` proves rows distinct. Estimates are those of
 //!    `estimate`, costs those of `cost`.
+//! 6. `magic`: by these orders, rules are restricted to the values that the query needs (magic
+//!    sets). The rewritten rules are grouped and ordered again, and dropped if they have no strata.
 //!
 //! With debug assertions, `check` verifies the result of each pass.
 //!

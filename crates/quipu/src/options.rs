@@ -17,8 +17,8 @@ pub struct Options {
     /// The failures that acknowledged commits survive. Default: [`Durability::Sync`].
     pub durability: Durability,
     /// Memory for cached blocks, filters and indexes, in bytes, limited to half of the memory
-    /// limit. Filters get a quarter of it; further tables are read without a filter. Default: 512
-    /// MiB.
+    /// limit without a reserve of at most 24 MiB. Filters get a quarter of it; further tables are
+    /// read without a filter. Default: 512 MiB.
     pub cache_bytes: u64,
     /// Memory limit of the whole database in bytes: cache, memtables, imports, transactions,
     /// queries, and 24 MiB for the program itself. Limits below 64 MiB are not kept. An import also
@@ -68,12 +68,12 @@ impl Default for Options {
 const OWN_BYTES: u64 = 24 << 20;
 
 impl Options {
-    /// The part of the limit that is distributed: all but [`OWN_BYTES`].
+    /// The shared part of the limit: all but [`OWN_BYTES`], or five eighths if that is more.
     fn shared_bytes(&self) -> u64 {
         self.memory_limit_bytes - OWN_BYTES.min(self.memory_limit_bytes / 8 * 3)
     }
 
-    /// Size of a memtable: a sixteenth of the memory limit, between 64 KiB and 64 MiB. Up to twice
+    /// Size of a memtable: a sixteenth of the shared part, between 64 KiB and 64 MiB. Up to twice
     /// this is in memory during a flush.
     pub(crate) fn memtable_bytes(&self) -> u64 {
         (self.shared_bytes() / 16).clamp(64 << 10, 64 << 20)

@@ -116,9 +116,9 @@ impl Database {
         self.run_with(script, parameters, &RunOptions::default())
     }
 
-    /// Runs a script if that takes only some microseconds, apart from blocks that are not in the
-    /// cache. For callers that hold a lock, such as Python's GIL. Returns `None`, with nothing
-    /// done, if it may take longer or if no similar script ran before.
+    /// Runs a script if that takes only some microseconds. For callers that hold a lock, such as
+    /// Python's GIL. Returns `None`, with nothing done, if it may take longer, if it would have to
+    /// read a file, or if no similar script ran before.
     ///
     /// # Errors
     /// As [`Database::run`].

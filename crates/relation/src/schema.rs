@@ -25,8 +25,7 @@ pub struct KeyColumn {
     /// In an index: where the value is in a JSON column of the relation; `None` for a column of the
     /// relation.
     pub path: Option<JsonPath>,
-    /// In a unique index: whether it is one of the columns in which no two rows are equal. They are
-    /// the first ones.
+    /// In a unique index: whether it is part of the unique key, whose columns come first.
     pub is_unique: bool,
 }
 

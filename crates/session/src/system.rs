@@ -1,7 +1,7 @@
 //! System ops: scripts that begin with `::`. `session.rs` calls [`run`] and [`set`], and
-//! handles the ops that rename or remove relations itself. `run.rs` calls [`index`] for ops that
-//! run alone; their work is in `index.rs` and `columns.rs`. Names of columns in results are part of
-//! the language: `tests/spec/system.md`.
+//! handles the ops that rename or remove relations itself. `run.rs` calls [`index`] to make and
+//! remove indexes (`index.rs`, `search_index.rs`), and `columns.rs` to change columns: these run
+//! alone. Names of columns in results are part of the language: `tests/spec/system.md`.
 
 use crate::admin::Admin;
 use crate::catalog_view::columns_of;

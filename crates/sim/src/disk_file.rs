@@ -285,7 +285,7 @@ impl Content {
             if truncation_lost { self.live.len() } else { self.live.len().min(written_end) };
     }
 
-    /// The surviving length: the durable one, the current one, or any between.
+    /// The surviving length: from the shortest since the last sync up to the current one.
     fn len_after(&self, loss: Loss, random: &mut Random) -> usize {
         let (base, live) = (self.least_bytes, self.live.len());
         match (loss.keep, random.below(4)) {

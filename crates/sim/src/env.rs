@@ -1,8 +1,8 @@
 //! Implements `env::Env` for one process of the simulated machine, with its files and signals.
 //!
 //! # Invariants
-//! 1. Every operation goes through `Shared::operate`, which counts it, may fail it, and may run
-//!    other tasks after it.
+//! 1. Every operation of the disk that may fail goes through `Shared::operate`, which counts it,
+//!    may fail it, and may run other tasks after it. Clocks, random numbers and closing do not.
 //! 2. A handle keeps its file open, as on a real system, and may be used safely after its machine's
 //!    end.
 

@@ -1,8 +1,8 @@
 //! The storage trait: keyspaces, snapshots and transactions. Reads and writes move batches of
 //! columns.
 //!
-//! `kv` implements the trait, and `testkit` has a simple model for tests. `relation`, `views`,
-//! `exec` and `session` use it.
+//! `kv` and `ordered` implement the trait, and `testkit` has a simple model for tests. `relation`,
+//! `views`, `exec` and `session` use it.
 //!
 //! # Why batches
 //! One virtual call serves one key or a million, because a call passes columns. The engine can

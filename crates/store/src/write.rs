@@ -68,8 +68,8 @@ pub struct TableWrites {
     pub keyspace: KeyspaceId,
     /// Put, delete or merge, for each row.
     pub kinds: Kinds,
-    /// All columns of the shape; deletes hold fillers. If a key occurs twice, the later row wins;
-    /// two merges combine.
+    /// All columns of the shape; deletes hold fillers. If a key occurs twice, a merge combines with
+    /// the row before it, and any other row replaces it.
     pub rows: Batch,
     /// Ranges to delete before the rows are written.
     pub delete_ranges: Vec<KeyRange>,

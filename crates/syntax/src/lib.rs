@@ -116,7 +116,7 @@ pub fn is_unfinished(text: &str) -> bool {
 /// Parses a single expression.
 ///
 /// # Errors
-/// The first error.
+/// Up to 20 errors, in the order of the text.
 pub fn parse_expression(text: &str) -> Result<Expr, Vec<Diagnostic>> {
     parse_expression_within(text, u32::MAX)
 }
@@ -132,7 +132,7 @@ pub fn parse_expression_within(text: &str, levels_max: u32) -> Result<Expr, Vec<
 /// Parses a type, such as `Int` or `[Float?; 3]`.
 ///
 /// # Errors
-/// The first error.
+/// Up to 20 errors, in the order of the text.
 pub fn parse_type(text: &str) -> Result<Type, Vec<Diagnostic>> {
     read(text, "type", |parser| parser.column_type())
 }

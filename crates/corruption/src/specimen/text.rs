@@ -44,8 +44,8 @@ pub fn by_keyspace(content: &str, rows: &mut BTreeMap<String, BTreeSet<String>>)
 }
 
 /// The content as text, by other reads than [`content`] uses: single keys, many keys, first words,
-/// counts; and a check that both directions of each graph agree. `want` has the rows of the
-/// undamaged store, whose keys are read.
+/// counts; and a check that both directions of each graph of `Specimen::fill` agree. `want` has the
+/// rows of the undamaged store, whose keys are read.
 ///
 /// # Errors
 /// Corruption, and failed reads.

@@ -88,12 +88,12 @@ pub(super) fn append(document: &Value, out: &mut Vec<u8>) -> Result<(), Document
     }
 }
 
-/// How many objects are nested in the Extended JSON of a value, at most; without code with its
-/// scope, which becomes an object of its names.
+/// Maximum nesting of objects in the Extended JSON of a value. Code with its scope does not count:
+/// it is written as an ordinary object.
 const EXTENDED_LEVELS: usize = 2;
 
-// As in reading, the library gets values without lists and objects only. Its recursion, and a
-// recursion that holds its values, need more stack than a thread may have.
+// As in reading, the library gets scalars and Extended JSON alone, never lists or other objects.
+// Its recursion, and a recursion that holds its values, need more stack than a thread may have.
 fn write_object(
     fields: &Map<String, Value>,
     place: &Place<'_>,

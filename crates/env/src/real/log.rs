@@ -171,7 +171,7 @@ mod mapped {
         len: usize,
         /// The process that has the mapping.
         pub(super) owner: Owner,
-        /// Pages below this byte have been faulted in for writing.
+        /// Pages from the first write up to this byte have been faulted in for writing.
         populated: AtomicUsize,
     }
 

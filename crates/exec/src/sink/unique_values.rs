@@ -42,7 +42,7 @@ impl UniqueValues {
         Some(self.texts.cells(texts, column.nulls.as_deref(), interner))
     }
 
-    /// Adds the values of a fork, whose groups have these numbers here.
+    /// Adds the values of a worker's copy. `groups[i]` is the number here of its group `i`.
     pub(super) fn join(&mut self, other: &Self, groups: Vec<u32>) {
         let columns = other.seen.columns();
         match columns.as_slice() {

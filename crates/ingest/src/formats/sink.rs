@@ -134,8 +134,8 @@ impl Sink {
         weight: Option<&str>,
     ) -> Result<(), (String, NumberError)> {
         let edges = self.options.edges.clone();
-        let is_null = |text: &&str| !number::is_null(text.as_bytes(), &self.options.null_values);
-        let given = weight.filter(is_null);
+        let is_given = |text: &&str| !number::is_null(text.as_bytes(), &self.options.null_values);
+        let given = weight.filter(is_given);
         let value = match (given, edges.weight) {
             (None, _) | (_, WeightType::None) => None,
             (Some(text), _) => Some(self.weight(text).map_err(|wrong| (text.to_owned(), wrong))?),

@@ -63,11 +63,11 @@ impl Default for BackupOptions {
 pub struct BackupReport {
     /// Number of files, without the list.
     pub files: u64,
-    /// Tables that are hard links to the database's.
+    /// Table files that are hard links to the database's.
     pub linked: u64,
-    /// Tables whose bytes were copied.
+    /// Table files whose bytes were copied.
     pub copied: u64,
-    /// Tables that are hard links to an earlier backup's.
+    /// Table files that are hard links to an earlier backup's.
     pub reused: u64,
     /// Bytes written for this backup.
     pub bytes_written: u64,

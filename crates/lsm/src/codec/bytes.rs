@@ -307,7 +307,7 @@ impl<'a> BytesReader<'a> {
         }
     }
 
-    /// First row whose string is at least `key`, where the strings are sorted and the heap raw.
+    /// First row whose string is at least `key`, where the strings are sorted.
     ///
     /// # Errors
     /// If a compressed segment does not decompress.
@@ -373,7 +373,7 @@ impl<'a> ApartReader<'a> {
         checksum(string).to_le_bytes() == self.checksums[row]
     }
 
-    /// The column, given its heap: each string is compared with its checksum.
+    /// The column, given its heap. With `check`, each string is compared with its checksum.
     ///
     /// # Errors
     /// If the heap has another length, or a string differs from the written one.

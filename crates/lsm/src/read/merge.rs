@@ -173,7 +173,7 @@ impl<'a> Heads<'a> {
         Ok(Self { heads, passed, snapshot })
     }
 
-    /// Adds the rows passed to this number when all rows or enough of them were read.
+    /// When this is dropped, adds the rows passed to this number, unless they are few.
     pub(crate) fn add_scan_debt_to(&mut self, to: &Arc<AtomicU64>) {
         self.passed.to = Some(Arc::clone(to));
     }

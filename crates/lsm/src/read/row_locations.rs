@@ -128,7 +128,7 @@ impl<'a> RowLocations<'a> {
         self.held_bytes = 0;
     }
 
-    /// Releases the blocks of the places so far.
+    /// Forgets blocks and combined values. The rows of all places so far must have been emitted.
     pub(super) fn let_go(&mut self) {
         self.let_blocks_go();
         self.combined.clear();

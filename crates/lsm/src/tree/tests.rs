@@ -203,7 +203,7 @@ impl World {
         self.install(&edit, &[]);
     }
 
-    /// Sorted rows go around the memtables, in two runs at once.
+    /// Sorted rows bypass the memtables: one run, written by two writers.
     fn bulk_load(&mut self, keys: &[u8]) {
         self.flush_all();
         self.seq += 1;

@@ -60,8 +60,8 @@ impl Decimal {
         Self::new(int, 0)
     }
 
-    /// The decimal with the fewest digits that is nearest to the float among all floats, as which
-    /// the float is written; `None` if it has too many digits, or the float is not finite.
+    /// The shortest decimal that reads as this float, which is how the float is printed; `None` if
+    /// it has too many digits, or the float is not finite.
     #[must_use]
     pub fn of_float(float: f64) -> Option<Self> {
         float.is_finite().then(|| Self::parse(&float.to_string()))?
@@ -112,7 +112,7 @@ impl Decimal {
     }
 
     /// The coefficient that the number has with this number of digits behind the point; `None` if
-    /// it does not have 38 digits, or the number has more digits behind the point.
+    /// that takes more than 38 digits, or the number has more digits behind the point.
     #[must_use]
     pub fn coefficient_at(self, scale: u32) -> Option<i128> {
         let more = scale.checked_sub(self.scale()).filter(|&more| more <= Self::SCALE_MAX)?;

@@ -217,8 +217,8 @@ pub struct Model {
     /// The existing keyspaces.
     pub live: BTreeMap<Slot, KeyspaceId>,
     /// For each keyspace that the next power cut may lose, the newest commit at its creation.
-    /// Without `sync` that is every keyspace, until something later is made durable, and it is lost
-    /// only with all commits to it.
+    /// Without `sync`, every keyspace is here until a later commit is durable. A keyspace is lost
+    /// only together with all commits to it.
     pub made_at: BTreeMap<KeyspaceId, u64>,
     /// Whether unsynced bytes may have been lost since the database was last verified: by a power
     /// cut, or by a failed sync, after which the pages count as clean.
