@@ -10,7 +10,7 @@ pub enum KeyShape {
 }
 
 /// The operator that combines writes of a word column. Each merge is an operand; a put replaces
-/// what is there.
+/// the stored value.
 ///
 /// Signed integers and floats are stored as their order-preserving words ([`int_to_word`],
 /// [`float_to_word`]). The operator converts them.

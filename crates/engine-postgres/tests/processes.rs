@@ -6,36 +6,6 @@
 mod processes;
 mod server;
 
-use ordered::{OrderedStore, Writers};
-use processes::Shared;
 use server::Schema;
 
-impl Shared for Schema {
-    fn create() -> Self {
-        Self::new(Writers::Many)
-    }
-
-    fn named(name: &str) -> Self {
-        Self::named(name, Writers::Many)
-    }
-
-    fn name(&self) -> String {
-        self.name().to_owned()
-    }
-
-    fn open(&self) -> OrderedStore {
-        self.try_open(false).unwrap()
-    }
-}
-
-#[test]
-fn histories_of_snapshot_transactions_are_snapshot_isolated() {
-    let name = "histories_of_snapshot_transactions_are_snapshot_isolated";
-    processes::snapshots_are_isolated::<Schema>(name);
-}
-
-#[test]
-fn histories_of_serializable_transactions_are_strictly_serializable() {
-    let name = "histories_of_serializable_transactions_are_strictly_serializable";
-    processes::serializable_is_strict::<Schema>(name);
-}
+processes::histories!(Schema);

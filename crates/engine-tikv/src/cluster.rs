@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::regions::Regions;
-use ordered::{Order, Pair};
+use ordered::{Order, Pair, successor};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -91,11 +91,6 @@ pub(crate) fn is_locked(error: &tikv_client::Error) -> bool {
         tikv_client::Error::ResolveLockError(_) => true,
         error => parts(error).iter().any(is_locked),
     }
-}
-
-/// The smallest byte string above `key`.
-fn successor(key: &[u8]) -> Vec<u8> {
-    [key, &[0]].concat()
 }
 
 impl Cluster {
@@ -203,6 +198,16 @@ impl Cluster {
             .heartbeat_option(beat)
             .drop_check(CheckLevel::None);
         client.begin_with_options(options).await
+    }
+
+    /// Commits. A transaction that loses to another one gives its locks up, which would keep others
+    /// waiting.
+    pub(crate) async fn commit(transaction: &mut Transaction) -> tikv_client::Result<()> {
+        let committed = transaction.commit().await.map(drop);
+        if committed.as_ref().is_err_and(is_conflict) {
+            let _ = transaction.rollback().await;
+        }
+        committed
     }
 
     /// The state that a transaction which has just begun reads.

@@ -2,7 +2,7 @@
 //! ranges whose removal is not finished.
 
 use crate::cluster::{Cluster, State, is_conflict, is_locked, together};
-use ordered::Order;
+use ordered::{Order, successor};
 use std::time::Duration;
 use store::{Error, ErrorKind, Result};
 use tikv_client::{TimestampExt, Transaction, TransactionClient};
@@ -76,7 +76,8 @@ impl<'c> Turn<'c> {
     pub(crate) fn take(cluster: &'c Cluster) -> Result<Self> {
         let key = cluster.control_key(TURN);
         loop {
-            // The life of a lock counts from the begin of its transaction: each try begins again.
+            // A lock's time to live counts from the start of its transaction, so each attempt
+            // starts another one.
             let mut transaction = cluster.wait(Cluster::begin_locking(cluster.client()))?;
             match cluster.wait_for(transaction.lock_keys([key.clone()]))? {
                 Ok(()) => return Ok(Self { cluster, transaction }),
@@ -183,15 +184,10 @@ pub(crate) fn claim(cluster: &Cluster) -> Result<u64> {
             // Writers that began before fail.
             write_fence(cluster, &mut transaction).await?;
             transaction.put(key.clone(), lease.encode()).await?;
-            let taken = transaction.commit().await;
-            if taken.as_ref().is_err_and(is_conflict) {
-                // Otherwise its locks would keep others waiting.
-                let _ = transaction.rollback().await;
-            }
-            taken
+            Cluster::commit(&mut transaction).await
         })?;
         match taken {
-            Ok(_) => {
+            Ok(()) => {
                 cluster.spawn(keep(cluster.client().clone(), key, owner));
                 return Ok(owner);
             }
@@ -301,7 +297,7 @@ impl Garbage {
             let limit = KEYS_A_REMOVAL * crate::cluster::REQUESTS_MAX;
             let keys = cluster.keys(&state, (&lower, &self.upper), limit)?;
             let Some(last) = keys.last() else { break };
-            lower = [last.as_slice(), &[0]].concat();
+            lower = successor(last);
             cluster.wait(together(keys.chunks(KEYS_A_REMOVAL).map(|keys| {
                 let (client, keys) = (cluster.client().clone(), keys.to_vec());
                 async move { delete(&client, keys).await }

@@ -6,7 +6,7 @@ use crate::control::{Control, Garbage, Turn, claim, number, release, took_place,
 use crate::overlay::Overlay;
 use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use env::sync::{Mutex, MutexGuard};
-use ordered::{MapRead, MapWriter, Order, OrderedMap, Pair};
+use ordered::{MapRead, MapWriter, Order, OrderedMap, Pair, successor};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 use tikv_client::Transaction;
@@ -189,7 +189,7 @@ impl MapRead for Writer<'_> {
             let last = page.last().filter(|_| page.len() == wanted);
             let (from, to) = match (last, order) {
                 (None, _) => (lower.clone(), upper.clone()),
-                (Some((last, _)), Order::Forward) => (lower.clone(), [last, &[0][..]].concat()),
+                (Some((last, _)), Order::Forward) => (lower.clone(), successor(last)),
                 (Some((last, _)), Order::Backward) => (last.clone(), upper.clone()),
             };
             let is_all = last.is_none();
@@ -242,7 +242,7 @@ impl MapWriter for Writer<'_> {
         loop {
             let keys = cluster.keys(&self.snapshot.state, (&lower, &upper), KEYS_A_PAGE)?;
             let Some(last) = keys.last() else { return Ok(()) };
-            lower = [last, &[0][..]].concat();
+            lower = successor(last);
             for key in &keys {
                 self.own.set(key.get(bytes..).unwrap_or_default().to_vec(), None);
             }
@@ -279,16 +279,11 @@ impl MapWriter for Writer<'_> {
                     None => transaction.delete(key).await?,
                 }
             }
-            let committed = transaction.commit().await;
-            if committed.as_ref().is_err_and(is_conflict) {
-                // Nothing is committed. Otherwise its locks would keep others waiting.
-                let _ = transaction.rollback().await;
-            }
-            committed
+            Cluster::commit(&mut transaction).await
         })?;
         drop(transaction);
         match committed {
-            Ok(_) => {}
+            Ok(()) => {}
             Err(error) if is_conflict(&error) => {
                 let what = format!("{}: another process has written meanwhile", cluster.place);
                 let hint = "run the transaction again";

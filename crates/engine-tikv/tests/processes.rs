@@ -6,42 +6,13 @@
 mod processes;
 mod server;
 
-use ordered::{OrderedMap, OrderedStore, Writers};
-use processes::Shared;
+use ordered::{OrderedMap, Writers};
 use server::Database;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use store::ErrorKind;
 
-impl Shared for Database {
-    fn create() -> Self {
-        Self::new(Writers::Many)
-    }
-
-    fn named(name: &str) -> Self {
-        Self::named(name, Writers::Many)
-    }
-
-    fn name(&self) -> String {
-        self.name().to_owned()
-    }
-
-    fn open(&self) -> OrderedStore {
-        self.try_open(false).unwrap()
-    }
-}
-
-#[test]
-fn histories_of_snapshot_transactions_are_snapshot_isolated() {
-    let name = "histories_of_snapshot_transactions_are_snapshot_isolated";
-    processes::snapshots_are_isolated::<Database>(name);
-}
-
-#[test]
-fn histories_of_serializable_transactions_are_strictly_serializable() {
-    let name = "histories_of_serializable_transactions_are_strictly_serializable";
-    processes::serializable_is_strict::<Database>(name);
-}
+processes::histories!(Database);
 
 /// The variable that makes this program the process of a test below: the name of its database.
 const WRITER: &str = "QUIPU_WRITER";

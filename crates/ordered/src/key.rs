@@ -50,7 +50,8 @@ impl Prefix {
 }
 
 /// The smallest byte string above `key`.
-pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 

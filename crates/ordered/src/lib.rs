@@ -50,6 +50,7 @@ mod record;
 mod stream;
 mod view;
 
+pub use key::successor;
 pub use map::{MapRead, MapWriter, Order, OrderedMap, Pair};
 pub use options::{OrderedOptions, Writers};
 pub use ordered_store::OrderedStore;

@@ -128,37 +128,50 @@ fn constant_columns(rows: &Expr, columns: usize) -> Vec<Inferred> {
             *column = std::mem::replace(column, Inferred::Nothing).or(of);
         }
     };
-    match (rows, rows.list_items()) {
-        (Expr::Const(Value::List(rows)), _) => {
-            for row in rows {
-                let Value::List(row) = row else { return vec![Inferred::Unknown; columns] };
-                row.iter().enumerate().for_each(|(i, value)| add(i, Inferred::of_value(value)));
-            }
+    let rows = Constant::Expr(rows);
+    let is_list = rows.each_item(&mut |_, row| {
+        if !row.each_item(&mut |column, item| add(column, item.inferred())) {
+            (0..columns).for_each(|column| add(column, row.inferred()));
         }
-        (_, Some(rows)) => {
-            for row in rows {
-                match (row, row.list_items()) {
-                    (Expr::Const(Value::List(row)), _) => {
-                        row.iter().enumerate().for_each(|(i, of)| add(i, Inferred::of_value(of)));
-                    }
-                    (_, Some(row)) => {
-                        row.iter().enumerate().for_each(|(i, item)| add(i, of_constant(item)));
-                    }
-                    _ => (0..columns).for_each(|i| add(i, of_constant(row))),
-                }
-            }
-        }
-        _ => (0..columns).for_each(|i| add(i, of_constant(rows))),
+    });
+    if !is_list {
+        (0..columns).for_each(|column| add(column, rows.inferred()));
     }
     found
 }
 
-/// The value of an expression without variables.
-fn of_constant(value: &Expr) -> Inferred {
-    match value {
-        Expr::Const(value) => Inferred::of_value(value),
-        Expr::Param(_) => Inferred::Nothing,
-        _ => Inferred::Unknown,
+/// A part of an expression without variables.
+#[derive(Clone, Copy)]
+enum Constant<'e> {
+    Expr(&'e Expr),
+    Value(&'e Value),
+}
+
+impl Constant<'_> {
+    /// Calls `visit` with the place and each item of a list. Returns false if this is no list whose
+    /// items are known.
+    fn each_item(self, visit: &mut dyn FnMut(usize, Constant<'_>)) -> bool {
+        match self {
+            Self::Value(Value::List(items)) | Self::Expr(Expr::Const(Value::List(items))) => {
+                (0..).zip(items).for_each(|(place, item)| visit(place, Constant::Value(item)));
+                true
+            }
+            Self::Expr(expr) => {
+                let items = expr.list_items();
+                let all = (0..).zip(items.unwrap_or_default());
+                all.for_each(|(place, item)| visit(place, Constant::Expr(item)));
+                items.is_some()
+            }
+            Self::Value(_) => false,
+        }
+    }
+
+    fn inferred(self) -> Inferred {
+        match self {
+            Self::Expr(Expr::Const(value)) | Self::Value(value) => Inferred::of_value(value),
+            Self::Expr(Expr::Param(_)) => Inferred::Nothing,
+            Self::Expr(_) => Inferred::Unknown,
+        }
     }
 }
 
@@ -167,7 +180,7 @@ fn aggregated(used: &AggregateUse, of: Inferred) -> Inferred {
     let is = |one| of == Inferred::Of(one);
     let of_type = match (used.aggregate.name, &used.own) {
         ("count" | "count_unique", None) => Type::Int,
-        // Of what is not known yet.
+        // Its values have no type yet.
         ("sum" | "mean", None) if of == Inferred::Nothing => return of,
         ("sum" | "mean", None) if is(Type::Duration) => Type::Duration,
         ("sum" | "mean", None) if is(Type::Decimal) => Type::Decimal,
@@ -184,9 +197,9 @@ struct RuleTypes<'r> {
     rule: &'r Rule,
     infos: &'r PerStored<RelationInfo>,
     derived: &'r PerPredicate<Vec<Inferred>>,
-    /// For each variable, one that stands for all that have its value by [`Literal::Same`].
+    /// For each variable, the representative of the variables that equal it by [`Literal::Same`].
     same: PerVar<VarId>,
-    /// The state of each variable that stands for others, so that each is inferred once.
+    /// The state of each representative. Each is inferred once.
     known: PerVar<State>,
 }
 
@@ -274,7 +287,7 @@ impl<'r> RuleTypes<'r> {
 
     fn of_expr(&mut self, expr: &Expr) -> Inferred {
         match expr {
-            Expr::Const(_) | Expr::Param(_) => of_constant(expr),
+            Expr::Const(_) | Expr::Param(_) => Constant::Expr(expr).inferred(),
             Expr::Var(var) => self.of_var(*var),
             Expr::Call(function, args, _) => {
                 let of = match function.name {
@@ -330,13 +343,11 @@ impl<'r> RuleTypes<'r> {
 
 /// The items of a list without variables.
 fn of_items(list: &Expr) -> Inferred {
-    match (list, list.list_items()) {
-        (Expr::Const(Value::List(items)), _) => {
-            items.iter().map(Inferred::of_value).fold(Inferred::Nothing, Inferred::or)
-        }
-        (_, Some(items)) => items.iter().map(of_constant).fold(Inferred::Nothing, Inferred::or),
-        _ => of_constant(list),
-    }
+    let (list, mut all) = (Constant::Expr(list), Inferred::Nothing);
+    let is_list = list.each_item(&mut |_, item| {
+        all = std::mem::replace(&mut all, Inferred::Nothing).or(item.inferred());
+    });
+    if is_list { all } else { list.inferred() }
 }
 
 #[cfg(test)]

@@ -196,16 +196,14 @@ fn us(cell: Cell, interner: &Interner) -> i64 {
 }
 
 fn id(cell: Cell, interner: &Interner) -> u64 {
-    cell.as_small_int().map_or_else(
-        || {
-            interner.with(cell, |value| match value {
-                Value::Int(int) => int.cast_unsigned(),
-                Value::Id(id) => *id,
-                _ => 0,
-            })
-        },
-        i64::cast_unsigned,
-    )
+    if let Some(int) = cell.as_small_int() {
+        return int.cast_unsigned();
+    }
+    interner.with(cell, |value| match value {
+        Value::Int(int) => int.cast_unsigned(),
+        Value::Id(id) => *id,
+        _ => 0,
+    })
 }
 
 fn float(cell: Cell, interner: &Interner) -> f64 {

@@ -57,7 +57,7 @@ impl QueryResult {
 
     /// The kind of a column with these values: the one that fits them. The kind of its known type,
     /// if all are null, or if they are ids, which have the values of integers below 2^63.
-    fn kind(&self, column: usize, seen: &Seen) -> Kind {
+    pub(crate) fn kind(&self, column: usize, seen: &Seen) -> Kind {
         let known = self.rows.types.get(column).and_then(Option::as_ref).map(Kind::of);
         match (seen.kind(), known) {
             (Kind::Null, Some(known)) => known,
@@ -66,12 +66,8 @@ impl QueryResult {
         }
     }
 
-    /// Whether all values of a column are of this kind or null.
-    pub(crate) fn takes(&self, column: usize, kind: Kind) -> bool {
-        kind.takes(&self.seen(column))
-    }
-
-    fn seen(&self, column: usize) -> Seen {
+    /// The types of the values of a column.
+    pub(crate) fn seen(&self, column: usize) -> Seen {
         let mut seen = Seen::default();
         if let Some(list) = self.rows.list() {
             let interner = Interner::default();

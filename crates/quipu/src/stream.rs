@@ -81,11 +81,12 @@ impl<T: FnMut(QueryResult) -> Result<bool>> TypedParts<T> {
             let is_known = |of: &&model::Type| *of.without_null() != model::Type::Decimal;
             let known = types.iter().map(|one| one.as_ref().filter(is_known).map(Kind::of));
             let known = known.chain(std::iter::repeat(None));
-            let kinds = answer.kinds().into_iter().enumerate().zip(known);
-            kinds
-                .map(|((column, shown), known)| match known {
-                    Some(known) if answer.takes(column, known) => known,
-                    _ => shown.of_first(),
+            let columns = (0..answer.columns().len()).zip(known);
+            columns
+                .map(|(column, known)| {
+                    let seen = answer.seen(column);
+                    let known = known.filter(|known| known.takes(&seen));
+                    known.unwrap_or_else(|| answer.kind(column, &seen).of_first())
                 })
                 .collect()
         });

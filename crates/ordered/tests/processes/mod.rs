@@ -274,3 +274,41 @@ pub(crate) fn serializable_is_strict<S: Shared>(test: &str) {
         check::<S>(test, Isolation::Serializable, level, level, seed);
     });
 }
+
+/// The tests of histories on the databases of a type, which has `new(Writers)`,
+/// `named(&str, Writers)`, `name()` and `try_open(read_only)`.
+macro_rules! histories {
+    ($database:ty) => {
+        impl processes::Shared for $database {
+            fn create() -> Self {
+                Self::new(ordered::Writers::Many)
+            }
+
+            fn named(name: &str) -> Self {
+                Self::named(name, ordered::Writers::Many)
+            }
+
+            fn name(&self) -> String {
+                self.name().to_owned()
+            }
+
+            fn open(&self) -> ordered::OrderedStore {
+                self.try_open(false).unwrap()
+            }
+        }
+
+        #[test]
+        fn histories_of_snapshot_transactions_are_snapshot_isolated() {
+            let name = "histories_of_snapshot_transactions_are_snapshot_isolated";
+            processes::snapshots_are_isolated::<$database>(name);
+        }
+
+        #[test]
+        fn histories_of_serializable_transactions_are_strictly_serializable() {
+            let name = "histories_of_serializable_transactions_are_strictly_serializable";
+            processes::serializable_is_strict::<$database>(name);
+        }
+    };
+}
+
+pub(crate) use histories;
